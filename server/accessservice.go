@@ -11,8 +11,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
 const (
@@ -24,9 +26,9 @@ const (
 
 // accessService implements kubeconnect.v1.AccessService.
 type accessService struct {
-	targets     *cluster
+	targets     *target.Resolver
 	clients     *auth.ClientFactory
-	permissions rights
+	permissions access.Permissions
 	callers     *edge.Callers
 }
 
@@ -94,20 +96,20 @@ func (a *accessService) decide(ctx context.Context, identity auth.Identity, chec
 	if err != nil {
 		return nil, err
 	}
-	decision, err := a.permissions.decide(ctx, identity, attributes)
+	decision, err := a.permissions.Decide(ctx, identity, attributes)
 	return &kubeconnectv1.AccessDecision{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
 }
 
 // attributes returns the attributes of a check for the authorizer.
 func (a *accessService) attributes(ctx context.Context, check *kubeconnectv1.AccessCheck) (auth.Attributes, error) {
-	return onResource(ctx, a.targets, check.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
+	return target.OnResource(ctx, a.targets, check.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
 		return auth.Attributes{
 			Verb:        check.GetVerb(),
 			Group:       resource.Group,
 			Version:     resource.Version,
 			Resource:    resource.Name,
 			Subresource: check.GetSubresource(),
-			Namespace:   requestNamespace(resource, check.GetVerb(), check.GetNamespace(), check.GetName()),
+			Namespace:   access.RequestNamespace(resource, check.GetVerb(), check.GetNamespace(), check.GetName()),
 			Name:        check.GetName(),
 		}, validateCheck(resource, check)
 	})
@@ -120,7 +122,7 @@ func validateCheck(resource informerhub.Resource, check *kubeconnectv1.AccessChe
 	case verb == "*" || strings.ToLower(verb) != verb:
 		return apierror.BadRequest("invalid verb %q: give one verb in lower case, such as \"get\" or \"list\"", verb)
 	case !resource.Namespaced && check.GetNamespace() != "":
-		return &scopeError{apierror.BadRequest("%s have no namespaces: leave the namespace out", resource.Name)}
+		return target.NewScopeError(apierror.BadRequest("%s have no namespaces: leave the namespace out", resource.Name))
 	}
 	return nil
 }

@@ -13,10 +13,11 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
-	"github.com/kubeconnect/kubeconnect/server/write"
+	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
 // TestErrors_AreBoundedForEachKindOfCall has the API server reject a change, the log of a pod and
@@ -34,8 +35,8 @@ func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
 		"Connect": connect.WithClientOptions(), "Connect JSON": connect.WithProtoJSON(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := podsAPI()
-			api.change, api.log = refuse, refuse
+			api := servertest.PodsAPI()
+			api.Change, api.Log = refuse, refuse
 			s := newService(t, api, auth.KubeconfigAuthenticator{}, option)
 			for call, err := range map[string]error{
 				"Patch":     patchError(t, s),
@@ -75,23 +76,15 @@ func watchManyError(t *testing.T, s *service, resource string) error {
 	return stream.Err()
 }
 
-// TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
-func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := edge.ConnectError(partParams{resource: strings.Repeat("x", 9000)}.errorAt(3, apierror.BadRequest("name is missing")))
-	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
-		t.Errorf("the message is %q", text)
-	}
-}
-
 // TestUnreachable_RefusedByTheService has callers that the service cannot act as: the message is
 // that of the error, without the request.
 func TestUnreachable_RefusedByTheService(t *testing.T) {
-	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, write.NoteOutcome)
+	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, change.NoteOutcome)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dest := write.Target{Resource: podLogs, Namespace: "default", Name: "a"}
-	_, err = write.Writer{Clients: clients.For(auth.Identity{Username: "admin "})}.Do(t.Context(), dest, write.Delete{})
+	dest := change.Target{Resource: access.PodLogs, Namespace: "default", Name: "a"}
+	_, err = change.Writer{Clients: clients.For(auth.Identity{Username: "admin "})}.Do(t.Context(), dest, change.Delete{})
 	if err := edge.ConnectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("the caller gets %v", err)
 	}
@@ -100,8 +93,8 @@ func TestUnreachable_RefusedByTheService(t *testing.T) {
 // TestGetLogs_UnreachableKubeletIsUnavailable has the API server respond as it does for a kubelet
 // that does not listen.
 func TestGetLogs_UnreachableKubeletIsUnavailable(t *testing.T) {
-	api := podsAPI()
-	api.log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	api := servertest.PodsAPI()
+	api.Log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"Get \"https://10.1.2.3:10250/containerLogs/default/a/c\": dial tcp 10.1.2.3:10250: connect: connection refused"}`))
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // logLines are the lines that are logged during a test, as JSON.
@@ -86,8 +87,8 @@ func newLoggedService(t *testing.T) *service {
 		}
 		return auth.Identity{Username: "jane"}, nil
 	})
-	api := podsAPI()
-	api.change = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := servertest.PodsAPI()
+	api.Change = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_ = json.NewEncoder(w).Encode(metav1.Status{
@@ -250,8 +251,8 @@ const quotedSecret = "hunter2-hunter2"
 // as admission policies and webhooks can do with any reason.
 func newQuotingService(t *testing.T, reason metav1.StatusReason, code int) *service {
 	t.Helper()
-	api := podsAPI()
-	api.change = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := servertest.PodsAPI()
+	api.Change = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(metav1.Status{

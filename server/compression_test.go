@@ -15,13 +15,14 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
-func largePodAPI() *fakeAPI {
-	api := podsAPI()
+func largePodAPI() *servertest.FakeAPI {
+	api := servertest.PodsAPI()
 	pod := objecttest.Pod("a", 3)
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", 48<<10)}
-	api.objects = []any{pod}
+	api.Objects = []any{pod}
 	return api
 }
 
@@ -31,17 +32,17 @@ func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 	for protocol, options := range protocols {
 		for name, test := range map[string]struct {
 			compression edge.Compression
-			api         *fakeAPI
+			api         *servertest.FakeAPI
 			want        bool
 		}{
 			"large, by default": {"", largePodAPI(), false},
 			"large, without":    {edge.CompressNone, largePodAPI(), false},
 			"large, with gzip":  {edge.CompressGzip, largePodAPI(), true},
-			"small, with gzip":  {edge.CompressGzip, podsAPI(), false},
-			"small, by default": {"", podsAPI(), false},
+			"small, with gzip":  {edge.CompressGzip, servertest.PodsAPI(), false},
+			"small, by default": {"", servertest.PodsAPI(), false},
 		} {
 			t.Run(protocol+", "+name, func(t *testing.T) {
-				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true})}
+				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})}
 				var decompressed atomic.Int32
 				s := newServiceOf(t, test.api, config, append(options, countDecompressed(&decompressed))...)
 				if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
@@ -75,7 +76,7 @@ func (c *countingReader) Reset(from io.Reader) error {
 }
 
 func TestCompression_WatchesAreNotCompressed(t *testing.T) {
-	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
+	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
 	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))
@@ -130,7 +131,7 @@ func fetch(t *testing.T, s *service, path string) (status int, body string) {
 func TestCompression_RequestsCanBeCompressed(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, append(options, connect.WithSendGzip())...)
+			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, append(options, connect.WithSendGzip())...)
 			if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 				t.Errorf("List: %v", err)
 			}

@@ -14,20 +14,9 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
+	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
-
-// manyPodsAPI has pods, each with half as many restarts as the one before.
-func manyPodsAPI(count int, version string) *fakeAPI {
-	api := &fakeAPI{version: version, events: make(chan any)}
-	for i := range count {
-		pod := objecttest.Pod(fmt.Sprintf("pod-%02d", i), i+1)
-		pod.Labels = map[string]string{"rank": fmt.Sprint(count - i)}
-		api.objects = append(api.objects, pod)
-	}
-	api.list = listsByNamespace(api)
-	return api
-}
 
 // walkReplicas lists page by page, each page from the next replica.
 func walkReplicas(t *testing.T, request *kubeconnectv1.ListRequest, replicas ...*service) (names []string, sources []kubeconnectv1.Source, err error) {
@@ -49,7 +38,7 @@ func walkReplicas(t *testing.T, request *kubeconnectv1.ListRequest, replicas ...
 
 // TestList_IsContinuedAtAnotherReplica uses each kind of list.
 func TestList_IsContinuedAtAnotherReplica(t *testing.T) {
-	api := manyPodsAPI(10, "100")
+	api := servertest.ManyPodsAPI(10, "100")
 	replicas := []*service{newService(t, api, auth.KubeconfigAuthenticator{}), newService(t, api, auth.KubeconfigAuthenticator{})}
 	forward := "[pod-00 pod-01 pod-02 pod-03 pod-04 pod-05 pod-06 pod-07 pod-08 pod-09]"
 	for name, test := range map[string]struct {
@@ -77,7 +66,7 @@ func TestList_IsContinuedAtAnotherReplica(t *testing.T) {
 // versionedLists returns the pods of an API server for lists at one version, and Expired for
 // others.
 type versionedLists struct {
-	api     *fakeAPI
+	api     *servertest.FakeAPI
 	version string
 	exact   atomic.Int32 // the number of lists at exactly that version
 	answers string       // the version in the response; empty for the requested one
@@ -96,7 +85,7 @@ func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		version = l.answers
 	}
 	list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: version}}
-	for _, object := range l.api.objects {
+	for _, object := range l.api.Objects {
 		list.Items = append(list.Items, *object.(*corev1.Pod))
 	}
 	_ = json.NewEncoder(w).Encode(list)
@@ -105,7 +94,7 @@ func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestList_OlderThanTheWindowContinuesAtTheAPIServer continues at a replica that started with a
 // later version.
 func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
-	before := manyPodsAPI(10, "100")
+	before := servertest.ManyPodsAPI(10, "100")
 	first := newService(t, before, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		lists   *versionedLists
@@ -118,7 +107,7 @@ func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
 	} {
 		for _, order := range []string{"", "metadata.labels.rank"} {
 			test.lists.exact.Store(0)
-			later := newService(t, &fakeAPI{objects: before.objects[:2], version: "200", events: make(chan any), list: test.lists}, auth.KubeconfigAuthenticator{})
+			later := newService(t, &servertest.FakeAPI{Objects: before.Objects[:2], Version: "200", Events: make(chan any), List: test.lists}, auth.KubeconfigAuthenticator{})
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 3, OrderBy: order}
 			names, sources, err := walkReplicas(t, request, first, later, later, later)
 			switch {
@@ -136,14 +125,14 @@ func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
 // TestList_OfAChangedRelationExpires continues a list after the related object was
 // replaced.
 func TestList_OfAChangedRelationExpires(t *testing.T) {
-	owned := func(owner string) *fakeAPI {
-		api := manyPodsAPI(6, "100")
-		for _, object := range api.objects[1:] {
+	owned := func(owner string) *servertest.FakeAPI {
+		api := servertest.ManyPodsAPI(6, "100")
+		for _, object := range api.Objects[1:] {
 			object.(*corev1.Pod).OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "pod-00", UID: "uid-of-the-owner"}}
 		}
-		api.objects[0].(*corev1.Pod).UID = "uid-of-the-owner"
+		api.Objects[0].(*corev1.Pod).UID = "uid-of-the-owner"
 		if owner != "" {
-			api.objects[0].(*corev1.Pod).UID = "uid-of-another"
+			api.Objects[0].(*corev1.Pod).UID = "uid-of-another"
 		}
 		return api
 	}
@@ -164,14 +153,14 @@ func TestList_OfAChangedRelationExpires(t *testing.T) {
 }
 
 // firstPageToken requests the first page of a list, and returns the token of the next one.
-func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest) pageToken {
+func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest) tokens.Page {
 	t.Helper()
 	first, err := s.resources.List(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.PageToken = first.GetNextPageToken()
-	token, err := readPageToken(request.GetPageToken(), queryOf(request))
+	token, err := tokens.ReadPage(request.GetPageToken(), tokens.QueryOf(request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,24 +170,24 @@ func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest
 // TestList_ForgedTokensAreChecked lists with forged tokens: of versions that the cluster has not
 // reached, and of other lists.
 func TestList_ForgedTokensAreChecked(t *testing.T) {
-	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.ManyPodsAPI(4, "100"), auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
 	token := firstPageToken(t, s, request)
 	for name, test := range map[string]struct {
-		change func(*pageToken)
+		change func(*tokens.Page)
 		want   connect.Code // 0 for none
 		names  string
 	}{
-		"from the beginning":         {func(t *pageToken) { t.last.Name = "" }, 0, "pod-00 pod-01"},
-		"with a number of its own":   {func(t *pageToken) { t.left = 1 << 62 }, 0, "pod-02 pod-03"},
-		"behind the end":             {func(t *pageToken) { t.last.Name = "z" }, 0, ""},
-		"of other namespaces":        {func(t *pageToken) { t.namespaces = "a/b" }, connect.CodeOutOfRange, ""},
-		"of a version of the future": {func(t *pageToken) { t.position.Version = "99999999999" }, connect.CodeOutOfRange, ""},
-		"of objects that are others": {func(t *pageToken) { t.objects, t.position.Version = "x", "0" }, connect.CodeOutOfRange, ""},
+		"from the beginning":         {func(t *tokens.Page) { t.Last.Name = "" }, 0, "pod-00 pod-01"},
+		"with a number of its own":   {func(t *tokens.Page) { t.Left = 1 << 62 }, 0, "pod-02 pod-03"},
+		"behind the end":             {func(t *tokens.Page) { t.Last.Name = "z" }, 0, ""},
+		"of other namespaces":        {func(t *tokens.Page) { t.Namespaces = "a/b" }, connect.CodeOutOfRange, ""},
+		"of a version of the future": {func(t *tokens.Page) { t.Position.Version = "99999999999" }, connect.CodeOutOfRange, ""},
+		"of objects that are others": {func(t *tokens.Page) { t.Objects, t.Position.Version = "x", "0" }, connect.CodeOutOfRange, ""},
 	} {
 		forged := token
 		test.change(&forged)
-		request.PageToken = forged.write()
+		request.PageToken = forged.Write()
 		answer, err := s.resources.List(t.Context(), request)
 		var names []string
 		for _, object := range answer.GetObjects() {

@@ -2,21 +2,17 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // covering is a message that reports the covered namespaces.
@@ -45,9 +41,9 @@ const (
 // TestResponse_NamesCoveredNamespaces makes each call for a caller with permissions in two
 // namespaces, for each page, from the cache and from the API server.
 func TestResponse_NamesCoveredNamespaces(t *testing.T) {
-	api := twoNamespaces()
-	api.list = listsByNamespace(api)
-	rights := newFakeRights(some("default", "other"))
+	api := servertest.TwoNamespaces()
+	api.List = servertest.ListsByNamespace(api)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
 	s := withRights(t, api, rights)
 	for name, change := range map[string]func(*kubeconnectv1.ListRequest){
 		"cached":        func(*kubeconnectv1.ListRequest) {},
@@ -80,7 +76,7 @@ func TestResponse_NamesCoveredNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCoverage(t, "a list of one namespace", one, "")
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	all, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +85,8 @@ func TestResponse_NamesCoveredNamespaces(t *testing.T) {
 }
 
 func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	f := followPods(t, s, "")
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
 	wantCoverage(t, "the snapshot", f.last, watchesTwo, "default", "other")
@@ -100,13 +96,13 @@ func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
 	resumed.want("BOOKMARK")
 	wantCoverage(t, "the first response of a resumed stream", resumed.last, watchesTwo, "default", "other")
 
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	f.want("DELETED default/a", "DELETED default/b")
 	wantCoverage(t, "after a namespace is lost", f.last, watchesOne, "other")
-	rights.change(func() { rights.may = some("default", "other") })
+	rights.Change(func() { rights.May = servertest.Some("default", "other") })
 	f.want("ADDED default/a", "ADDED default/b")
 	wantCoverage(t, "after a namespace is gained", f.last, watchesTwo, "default", "other")
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	f.next()
 	wantCoverage(t, "after all namespaces are gained", f.last, "")
 	if f.last.GetResource().GetKind() != "Pod" {
@@ -115,8 +111,8 @@ func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
 }
 
 func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods"}, {Resource: "pods", Namespace: "other"},
 	}})
@@ -138,24 +134,11 @@ func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
 	}
 }
 
-func TestCoverage_WarningNamesTwentyNamespacesAtMost(t *testing.T) {
-	var many []string
-	for i := range 1000 {
-		many = append(many, fmt.Sprintf("n%03d", i))
-	}
-	_, warnings := coverageOf(toList(deployments, "", ""), some(many...))
-	want := "the answer covers 1000 of the cluster's namespaces: " + strings.Join(many[:20], ", ") +
-		" and 980 more; you may not list deployments.apps in the others"
-	if !slices.Equal(warnings, []string{want}) {
-		t.Errorf("warns %q, want %q", warnings, want)
-	}
-}
-
 // TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed compares each error with the API server's.
 func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	api := twoNamespaces()
-	api.list = listsByNamespace(api)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	api := servertest.TwoNamespaces()
+	api.List = servertest.ListsByNamespace(api)
 	s := withRights(t, api, rights)
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
@@ -191,26 +174,12 @@ func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 			t.Errorf("%s: returned %v", name, err)
 		}
 	}
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	for name, call := range calls {
 		if err := call(t.Context()); err != nil {
 			t.Errorf("%s, with all permissions: %v", name, err)
 		}
 	}
-}
-
-// listsByNamespace returns lists of the pods that a fake has.
-func listsByNamespace(api *fakeAPI) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.version}}
-		for _, object := range api.objects {
-			pod := object.(*corev1.Pod)
-			if path := strings.Split(r.URL.Path, "/"); !slices.Contains(path, "namespaces") || slices.Contains(path, pod.Namespace) {
-				list.Items = append(list.Items, *pod)
-			}
-		}
-		_ = json.NewEncoder(w).Encode(list)
-	})
 }
 
 // firstOf returns the error, if any, before the first response of a watch.
@@ -225,8 +194,8 @@ func firstOf(ctx context.Context, s *service, request *kubeconnectv1.WatchReques
 }
 
 func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
-	rights := newFakeRights(auth.Namespaces{All: true})
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: true})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +203,7 @@ func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	f := &follower{t: t, stream: stream}
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
-	rights.change(func() { rights.may = some("default", "other") })
+	rights.Change(func() { rights.May = servertest.Some("default", "other") })
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodePermissionDenied {
 		t.Errorf("ends with %v", stream.Err())
 	}
@@ -243,8 +212,8 @@ func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
 // TestRequireAllNamespaces_IsNoPartOfATokensQuery resumes with the flag from tokens that were
 // issued without it, and the reverse.
 func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
-	rights := newFakeRights(auth.Namespaces{All: true})
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	watchWith := func(require bool, token string) *follower {
 		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: require, ResumeToken: token})
 		if err != nil {
@@ -259,18 +228,18 @@ func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
 		watchWith(!required, f.token).want("BOOKMARK")
 	}
 
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	partial := watchWith(false, "")
 	partial.want("RESET", "ADDED other/c", "SYNCED")
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	watchWith(true, partial.token).want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
 }
 
 // TestRequireAllNamespaces_ContinuesOnlyCompleteLists starts lists without the flag and
 // continues them with it.
 func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
-	rights := newFakeRights(some("default"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	first := func() *kubeconnectv1.ListRequest {
 		request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
 		page, err := s.resources.List(t.Context(), request)
@@ -285,7 +254,7 @@ func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
 	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("without the permission the next page returned %v", err)
 	}
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodeOutOfRange {
 		t.Errorf("the next page of a list of one namespace returned %v", err)
 	}
@@ -297,8 +266,8 @@ func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
 // TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor filters by a field that no pod has, at first
 // in one of the namespaces that the caller can read.
 func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
-	rights := newFakeRights(some("default"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +280,7 @@ func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
 		t.Errorf("warns %q, want %q", got, want)
 	}
-	s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
+	s.api.Events <- servertest.Modified(objecttest.Pod("b", 11))
 	want = []string{"the filter has no value for 1 of 1 objects, which are left out: no such key: replicsa (default/b)"}
 	for f.next(); len(f.last.GetWarnings()) == 0; f.next() {
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -24,7 +25,7 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 
 // TestStreams_AreLimitedByCredentialAndUser has one pod of a service account use its maximum.
 func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byPod, edge.Limits{Streams: 5, CredentialStreams: 2})
+	s := newLimitedService(t, servertest.PodsAPI(), byPod, edge.Limits{Streams: 5, CredentialStreams: 2})
 	clients := rawClientsOf(s, connect.WithGRPC())
 	open := func(who string) error {
 		stream, err := clients.watchPods(t, who)
@@ -51,7 +52,7 @@ func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 }
 
 func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byPod, edge.Limits{Streams: 100, CredentialStreams: 4})
+	s := newLimitedService(t, servertest.PodsAPI(), byPod, edge.Limits{Streams: 100, CredentialStreams: 4})
 	end, err := s.watchMany(t.Context(), t, "agent/a", 3)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // success is the API server's response to a deletion that is complete at once.
@@ -24,7 +25,7 @@ func versionFor(service, caller bool, version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asCaller := r.Header.Get("Impersonate-User") != ""
 		if asCaller && !caller || !asCaller && !service {
-			answerWith(http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})(w, r)
+			servertest.AnswerWith(http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})(w, r)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(metav1.PartialObjectMetadataList{
@@ -53,9 +54,9 @@ func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
 		"that is a dry run":                     {answer: terminating, service: true, listed: "15", dryRun: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := podsAPI()
-			api.change, api.list = answerWith(http.StatusOK, test.answer), versionFor(test.service, test.caller, test.listed)
-			s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
+			api := servertest.PodsAPI()
+			api.Change, api.List = servertest.AnswerWith(http.StatusOK, test.answer), versionFor(test.service, test.caller, test.listed)
+			s := withRights(t, api, servertest.NewFakeRights(auth.Namespaces{All: true}))
 			gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a", DryRun: test.dryRun})
 			if err != nil || gone.GetResourceVersion() != test.want {
 				t.Errorf("the deletion returned %q, %v; want %q", gone.GetResourceVersion(), err, test.want)
@@ -71,9 +72,9 @@ func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
 // TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone verifies that the service's own permissions
 // are not used to read an uncached resource.
 func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
-	api := podsAPI()
-	api.change, api.list = answerWith(http.StatusOK, success()), versionFor(true, false, "15")
-	s := newServiceWithHub(t, api, Config{Authenticator: newFakeRights(auth.Namespaces{All: true}), Authorizer: newFakeRights(auth.Namespaces{All: true})},
+	api := servertest.PodsAPI()
+	api.Change, api.List = servertest.AnswerWith(http.StatusOK, success()), versionFor(true, false, "15")
+	s := newServiceWithHub(t, api, Config{Authenticator: servertest.NewFakeRights(auth.Namespaces{All: true}), Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
 		informerhub.Options{Uncached: []string{"pods"}})
 	gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	if err != nil || gone.GetResourceVersion() != "" {

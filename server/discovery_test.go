@@ -11,6 +11,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 func discoveryOf(s *service) kubeconnectv1connect.DiscoveryServiceClient {
@@ -39,7 +41,7 @@ func readPods(t *testing.T, s *service) {
 }
 
 func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
+	s := newService(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListResourceTypesRequest
 		want    string
@@ -69,7 +71,7 @@ func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
 }
 
 func TestDiscovery_TypesHaveTheStateOfTheirCache(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	if is := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})["pods"]; is == nil || is.GetCache() != nil {
 		t.Errorf("before the first read it is %v", is)
 	}
@@ -87,28 +89,28 @@ func TestDiscovery_TypesHaveTheStateOfTheirCache(t *testing.T) {
 // TestDiscovery_CacheStateNeedsPermissionToListAll also verifies that permissions are only reviewed
 // for running caches.
 func TestDiscovery_CacheStateNeedsPermissionToListAll(t *testing.T) {
-	rights := newFakeRights(auth.Namespaces{All: true})
-	s := withRights(t, podsAPI(), rights)
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, servertest.PodsAPI(), rights)
 	readPods(t, s)
 	for name, test := range map[string]struct {
 		may  auth.Namespaces
 		want bool
 	}{
 		"everywhere":   {auth.Namespaces{All: true}, true},
-		"in one place": {some("default"), false},
-		"nowhere":      {some(), false},
+		"in one place": {servertest.Some("default"), false},
+		"nowhere":      {servertest.Some(), false},
 	} {
-		rights.change(func() { rights.may, rights.asked = test.may, nil })
+		rights.Change(func() { rights.May, rights.Asked = test.may, nil })
 		types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
 		if is := types["pods"].GetCache(); len(types) != 4 || (is != nil) != test.want {
 			t.Errorf("a caller that can list %s gets %v", name, types)
 		}
 		want := auth.Attributes{Verb: "list", Version: "v1", Resource: "pods"}
-		if !slices.Equal(rights.asked, []auth.Attributes{want}) {
-			t.Errorf("the reviews are %v", rights.asked)
+		if !slices.Equal(rights.Asked, []auth.Attributes{want}) {
+			t.Errorf("the reviews are %v", rights.Asked)
 		}
 	}
-	rights.change(func() { rights.may, rights.away = auth.Namespaces{All: true}, true })
+	rights.Change(func() { rights.May, rights.Away = auth.Namespaces{All: true}, true })
 	_, err := discoveryOf(s).ListResourceTypes(t.Context(), &kubeconnectv1.ListResourceTypesRequest{})
 	if connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("while permissions cannot be reviewed the result is %v", err)
@@ -119,17 +121,17 @@ func TestDiscovery_CacheStateNeedsPermissionToListAll(t *testing.T) {
 }
 
 func TestDiscovery_HidesCacheStateWithoutAuthorizer(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: newFakeRights(some())})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: servertest.NewFakeRights(servertest.Some())})
 	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{}); len(types) != 4 || types["pods"].GetCache() != nil {
 		t.Errorf("returned %v", types)
 	}
-	if may, err := (rights{}).listsAll(t.Context(), auth.Identity{Username: "jane"}, deployments); may || err != nil {
+	if may, err := (access.Permissions{}).ListsAll(t.Context(), auth.Identity{Username: "jane"}, servertest.Deployments); may || err != nil {
 		t.Errorf("jane can list: %v, %v", may, err)
 	}
 }
 
 func TestGetSchema_IsAvailableToEveryCaller(t *testing.T) {
-	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	s := withRights(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, servertest.NewFakeRights(servertest.Some()))
 	answer, err := discoveryOf(s).GetSchema(t.Context(), &kubeconnectv1.GetSchemaRequest{Resource: "pod"})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +144,7 @@ func TestGetSchema_IsAvailableToEveryCaller(t *testing.T) {
 }
 
 func TestGetSchema_MissingSchemasHaveTheirCode(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
+	s := newService(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		resource string
 		code     connect.Code

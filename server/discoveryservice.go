@@ -10,8 +10,11 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
 var schemaOfResponse = encode.FieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
@@ -24,8 +27,8 @@ const coreGroup = "core"
 // resource everywhere.
 type discoveryService struct {
 	hub         *informerhub.Hub
-	targets     *cluster
-	permissions rights
+	targets     *target.Resolver
+	permissions access.Permissions
 }
 
 // ListResourceTypes implements kubeconnect.v1.DiscoveryService.
@@ -36,7 +39,7 @@ func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubec
 	}
 	response := &kubeconnectv1.ListResourceTypesResponse{}
 	types = slices.DeleteFunc(types, func(resourceType discovery.Type) bool { return !wantsType(request, resourceType) })
-	if err := reserveResponse(ctx, len(types)*typeBytes); err != nil {
+	if err := budget.ReserveResponse(ctx, len(types)*typeBytes); err != nil {
 		return nil, err
 	}
 	for _, resourceType := range types {
@@ -87,7 +90,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			allowed, err := d.permissions.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
+			allowed, err := d.permissions.ListsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
 			if allowed {
 				resourceTypes[i].Cache = encodeCache(status)
 			}
@@ -126,16 +129,16 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 
 // GetSchema implements kubeconnect.v1.DiscoveryService.
 func (d *discoveryService) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
-	return onResource(ctx, d.targets, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+	return target.OnResource(ctx, d.targets, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
 		return d.schemaOf(ctx, resource)
 	})
 }
 
 func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
-	if err := d.targets.checkExists(ctx, resource); err != nil {
+	if err := d.targets.CheckExists(ctx, resource); err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, schemaBytes); err != nil {
+	if err := budget.ReserveResponse(ctx, schemaBytes); err != nil {
 		return nil, err
 	}
 	schema, err := d.hub.Schema(ctx, resource)
@@ -148,7 +151,7 @@ func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Re
 // schemaResponse returns a response with an encoded schema. The schema is decoded if the caller's
 // codec needs messages.
 func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
-	return respondInSlot(ctx, len(schema) > shortBytes, func(ctx context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
+	return budget.RespondInSlot(ctx, len(schema) > budget.ShortBytes, func(ctx context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
 		edge.SetEncoded(ctx, response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))

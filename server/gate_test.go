@@ -18,6 +18,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -92,7 +93,7 @@ const (
 
 func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
 	named := authenticatorFunc(func(http.Header) (auth.Identity, error) { return auth.Identity{}, auth.ErrUnauthenticated })
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: newFakeRights(auth.Namespaces{})})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: named, Authorizer: servertest.NewFakeRights(auth.Namespaces{})})
 	for version, send := range versions {
 		for name, call := range map[string]unfinished{
 			"a call":             {path: createPath, contentType: "application/json", begin: `{"struct":`},
@@ -112,7 +113,7 @@ func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
 }
 
 func TestGate_RejectedCallsLeaveConnectionsUsable(t *testing.T) {
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	conn := dialHTTP1(t, s)
 	answers := bufio.NewReader(conn)
 	for range 2 {
@@ -127,8 +128,8 @@ func TestGate_RejectedCallsLeaveConnectionsUsable(t *testing.T) {
 }
 
 func TestGate_BodiesMustBeReceivedInTime(t *testing.T) {
-	everything := newFakeRights(auth.Namespaces{All: true})
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: byName, Authorizer: everything, bodyPatience: 50 * time.Millisecond})
+	everything := servertest.NewFakeRights(auth.Namespaces{All: true})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: byName, Authorizer: everything, bodyPatience: 50 * time.Millisecond})
 	for version, send := range versions {
 		for name, call := range map[string]unfinished{
 			"a call":                          {path: createPath, contentType: "application/json", begin: `{"struct":`},
@@ -151,8 +152,8 @@ func TestGate_BodiesMustBeReceivedInTime(t *testing.T) {
 const manyQuestions = 64 << 10
 
 func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
-	s.api.change = http.NotFoundHandler()
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
+	s.api.Change = http.NotFoundHandler()
 	long := strings.Repeat("x", 512<<10)
 	manifest := &kubeconnectv1.PatchRequest{Resource: "pods", Namespace: "default", Name: "a", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, Body: &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"metadata":{"annotations":{"a":"` + long + `"}}}`)}}
 	if _, err := s.resources.Patch(t.Context(), manifest); connect.CodeOf(err) == connect.CodeResourceExhausted {
@@ -174,8 +175,8 @@ func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
 func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			api, entered, leave := podsAPI(), make(chan struct{}), make(chan struct{})
-			api.change = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			api, entered, leave := servertest.PodsAPI(), make(chan struct{}), make(chan struct{})
+			api.Change = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				entered <- struct{}{}
 				<-leave
 			})
@@ -212,7 +213,7 @@ func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 }
 
 func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/livez", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -13,8 +14,8 @@ import (
 // with several in one stream, with whole objects and with patches.
 func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	replicaOf := func(t *testing.T, generation string) *service {
-		everything := newFakeRights(auth.Namespaces{All: true})
-		return newServiceOf(t, podsAPI(), Config{Authenticator: everything, Authorizer: everything, TokenGeneration: generation})
+		everything := servertest.NewFakeRights(auth.Namespaces{All: true})
+		return newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: everything, Authorizer: everything, TokenGeneration: generation})
 	}
 	for name, test := range map[string]struct {
 		from, to  string

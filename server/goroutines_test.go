@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 const (
@@ -27,7 +28,7 @@ func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	const streams = 20
 	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, options...)
+			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, options...)
 			openQuiet(t, s, streams) // these start the shared goroutines
 			before := goroutines()
 			openQuiet(t, s, streams)
@@ -39,7 +40,7 @@ func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 // The counts of a question are kept true by one goroutine for all streams.
 func TestWatchCounts_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	const streams = 20
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	open := func() {
 		for range streams {
 			watchCounts(t, s, countsOf("spec.nodeName")).until("2 node-1:2")

@@ -10,6 +10,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -26,7 +27,7 @@ func newHealthClient(s *service, procedure string) *healthClient {
 
 // TestHealth_NeedsNoIdentity calls a service that authenticates no caller.
 func TestHealth_NeedsNoIdentity(t *testing.T) {
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, ready := range []bool{false, true, false} {
 		s.readiness.Set(ready)
@@ -47,7 +48,7 @@ func TestHealth_NeedsNoIdentity(t *testing.T) {
 }
 
 func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	_, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).
 		CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "nosuch"}))
 	if connect.CodeOf(err) != connect.CodeNotFound {
@@ -56,7 +57,7 @@ func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
 }
 
 func TestHealth_RejectsLargeRequests(t *testing.T) {
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, 4<<10+1))}
 	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("Check returned %v", err)
@@ -79,7 +80,7 @@ func watchHealth(ctx context.Context, t *testing.T, s *service, name string) *co
 }
 
 func TestHealth_WatchSendsChangesAndEndsWithTheService(t *testing.T) {
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	stream := watchHealth(t.Context(), t, s, "")
 	for _, want := range []healthv1.HealthCheckResponse_ServingStatus{notServing, serving, notServing} {
 		s.readiness.Set(want == serving)
@@ -96,7 +97,7 @@ func TestHealth_WatchSendsChangesAndEndsWithTheService(t *testing.T) {
 // TestHealth_WatchSendsNotServingBeforeItEnds ends both at the same time.
 func TestHealth_WatchSendsNotServingBeforeItEnds(t *testing.T) {
 	for range 20 {
-		s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+		s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 		s.readiness.Set(true)
 		stream := watchHealth(t.Context(), t, s, "")
 		if !stream.Receive() || stream.Msg().GetStatus() != serving {
@@ -111,7 +112,7 @@ func TestHealth_WatchSendsNotServingBeforeItEnds(t *testing.T) {
 }
 
 func TestHealth_WatchOfUnknownServicesStaysOpen(t *testing.T) {
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := watchHealth(ctx, t, s, "nosuch")
 	if !stream.Receive() || stream.Msg().GetStatus() != healthv1.HealthCheckResponse_SERVICE_UNKNOWN {
@@ -126,7 +127,7 @@ func TestHealth_WatchOfUnknownServicesStaysOpen(t *testing.T) {
 // TestUpstreamHealth_ReportsFailingReviews has reviews that fail for a while.
 func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
 	var failing error
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Reviews: func() error { return failing }})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Reviews: func() error { return failing }})
 	for _, failing = range []error{nil, errors.New("reviews have failed since noon: the API server returns InternalError"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[failing == nil]
 		if status, body := fetch(t, s, "/upstreamz"); status != want || failing != nil && body != failing.Error()+"\n" {
@@ -137,7 +138,7 @@ func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
 
 func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 	var lacking error
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Lacking: func() error { return lacking }})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Lacking: func() error { return lacking }})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, lacking = range []error{nil, errors.New("the service's account may not ask"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[lacking == nil]
@@ -161,7 +162,7 @@ func servingOf(healthy bool) healthv1.HealthCheckResponse_ServingStatus {
 
 func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
 	const maxWatches = 32 // from one network
-	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
 	open := make([]interface{ Close() error }, 0, maxWatches)
 	for i := range maxWatches {
 		stream := watchHealth(t.Context(), t, s, "")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -14,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -128,7 +130,7 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := podsAPI()
+			api := servertest.PodsAPI()
 			s := newService(t, api, auth.KubeconfigAuthenticator{}, options...)
 			request := &kubeconnectv1.WatchManyRequest{
 				Watches: []*kubeconnectv1.WatchSpec{
@@ -145,7 +147,7 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 			f.want(0, "RESET ADDED:a ADDED:b SYNCED")
 			f.wantCounts(6, "2 node-1:2")
 			for i, spec := range request.GetWatches()[1:] {
-				alone, err := s.resources.Watch(t.Context(), requestOf(spec, spec.GetOwnResumeToken()))
+				alone, err := s.resources.Watch(t.Context(), requestAlone(t, spec))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +160,7 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 				}
 				wantSameError(f, int32(i+7), alone)
 			}
-			api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+			api.Events <- servertest.Added(objecttest.Pod("c", 11))
 			f.want(0, "ADDED:c")
 			f.wantCounts(6, "3 node-1:3")
 		})
@@ -166,7 +168,7 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 }
 
 func TestIndependent_StreamEndsAfterTheLastPart(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	f := followParts(t, s, &kubeconnectv1.WatchManyRequest{
 		Watches: []*kubeconnectv1.WatchSpec{{Resource: "podz"}, {Resource: "pods", LabelSelector: "("}},
 		Counts:  []*kubeconnectv1.WatchCountsRequest{countsOf("spec")},
@@ -179,7 +181,7 @@ func TestIndependent_StreamEndsAfterTheLastPart(t *testing.T) {
 }
 
 func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	watch := func(token, version string) *follower {
 		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, MinResourceVersion: version})
@@ -191,14 +193,14 @@ func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
 	}
 	first := watch("", "")
 	first.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
+	api.Events <- servertest.Modified(objecttest.Pod("b", 11))
 	second := followParts(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods", OwnResumeToken: first.token, MinResourceVersion: "11"},
 	}})
 	second.want(0, "MODIFIED:b BOOKMARK")
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 12)}
+	api.Events <- servertest.Modified(objecttest.Pod("a", 12))
 	second.want(0, "MODIFIED:a")
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 13)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 13))
 	third := watch(second.tokens[0], "13")
 	third.want("ADDED default/c")
 }
@@ -206,7 +208,7 @@ func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
 // TestIndependent_AnotherSetOfWatchesResumesEachOfThem opens a second stream with the watches in
 // another order, without one of them, and with a new one.
 func TestIndependent_AnotherSetOfWatchesResumesEachOfThem(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	all, one := &kubeconnectv1.WatchSpec{Resource: "pods"}, &kubeconnectv1.WatchSpec{Resource: "pods", Namespace: "default", Name: "b"}
 	first := followParts(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{all, {Resource: "pods", Namespace: "default"}, one}})
@@ -215,9 +217,9 @@ func TestIndependent_AnotherSetOfWatchesResumesEachOfThem(t *testing.T) {
 	if err := first.stream.Close(); err != nil {
 		t.Error(err)
 	}
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
-	api.events <- watchEvent{"DELETED", objecttest.Pod("b", 12)}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 13)}
+	api.Events <- servertest.Modified(objecttest.Pod("a", 11))
+	api.Events <- servertest.Deleted(objecttest.Pod("b", 12))
+	api.Events <- servertest.Added(objecttest.Pod("c", 13))
 	all.OwnResumeToken, one.OwnResumeToken = first.tokens[0], first.tokens[2]
 	added := &kubeconnectv1.WatchSpec{Resource: "pods", Namespace: "default", Name: "c"}
 	for _, spec := range []*kubeconnectv1.WatchSpec{all, one, added} {
@@ -233,7 +235,7 @@ func TestIndependent_AnotherSetOfWatchesResumesEachOfThem(t *testing.T) {
 }
 
 func TestIndependent_PermissionsConcernTheirPart(t *testing.T) {
-	rights, api := newFakeRights(some("default", "other")), twoNamespaces()
+	rights, api := servertest.NewFakeRights(servertest.Some("default", "other")), servertest.TwoNamespaces()
 	s := withRights(t, api, rights)
 	f := followParts(t, s, &kubeconnectv1.WatchManyRequest{
 		Watches: []*kubeconnectv1.WatchSpec{
@@ -247,31 +249,31 @@ func TestIndependent_PermissionsConcernTheirPart(t *testing.T) {
 	f.want(2, "RESET ADDED:a ADDED:b ADDED:c SYNCED")
 	f.wantCounts(4, "3 default:2 other:1")
 	f.wantCounts(5, "1")
-	rights.change(func() { rights.may = some("default") })
+	rights.Change(func() { rights.May = servertest.Some("default") })
 	f.wantError(1, "Forbidden")
 	f.want(2, "DELETED:c")
 	f.wantCounts(4, "2 default:2")
 	f.wantError(5, "Forbidden")
-	rights.change(func() { rights.may = some("default", "other") })
+	rights.Change(func() { rights.May = servertest.Some("default", "other") })
 	f.want(2, "ADDED:c")
 	f.wantCounts(4, "3 default:2 other:1")
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
+	api.Events <- servertest.Modified(objecttest.Pod("a", 11))
 	f.want(0, "MODIFIED:a")
 	f.want(2, "MODIFIED:a")
 }
 
 func TestIndependent_WhatConcernsTheCallerEndsTheStream(t *testing.T) {
-	rights := newFakeRights(auth.Namespaces{All: true})
-	s := withRights(t, podsAPI(), rights)
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, servertest.PodsAPI(), rights)
 	f := followParts(t, s, podsTwice())
 	f.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	f.want(1, "RESET ADDED:b SYNCED")
-	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
+	rights.Change(func() { rights.Refused = auth.ErrUnauthenticated })
 	f.wantEnd(connect.CodeUnauthenticated, "Unauthorized")
 }
 
 func TestIndependent_EndsWithTheService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	f := followParts(t, s, podsTwice())
 	f.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	s.stop()
@@ -281,7 +283,7 @@ func TestIndependent_EndsWithTheService(t *testing.T) {
 // TestIndependent_RejectedPartsDoNotDelayTheMaximumAge has a part that never sends what the client can
 // resume.
 func TestIndependent_RejectedPartsDoNotDelayTheMaximumAge(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
 	f := followParts(t, s, &kubeconnectv1.WatchManyRequest{
 		Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "podz"}}, Counts: []*kubeconnectv1.WatchCountsRequest{countsOf()},
 	})
@@ -295,7 +297,7 @@ func TestIndependent_RejectedPartsDoNotDelayTheMaximumAge(t *testing.T) {
 }
 
 func TestWatchMany_CountsShareTheStream(t *testing.T) {
-	rights, api := newFakeRights(some("default", "other")), twoNamespaces()
+	rights, api := servertest.NewFakeRights(servertest.Some("default", "other")), servertest.TwoNamespaces()
 	s := withRights(t, api, rights)
 	request := &kubeconnectv1.WatchManyRequest{
 		Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}}, Counts: []*kubeconnectv1.WatchCountsRequest{countsOf("metadata.namespace"), {Resource: "pods", Namespace: "other"}},
@@ -307,13 +309,13 @@ func TestWatchMany_CountsShareTheStream(t *testing.T) {
 	if err := f.stream.Close(); err != nil {
 		t.Error(err)
 	}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("d", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("d", 11))
 	request.ResumeToken, request.Watches[0].MinResourceVersion, request.Counts[0].MinResourceVersion = f.token, "11", "11"
 	again := followMany(t, s, request)
 	again.want(0, "ADDED:d")
 	again.wantCounts(1, "4 default:3 other:1")
 	again.wantCounts(2, "1")
-	rights.change(func() { rights.may = some("default") })
+	rights.Change(func() { rights.May = servertest.Some("default") })
 	for again.stream.Receive() {
 	}
 	err := again.stream.Err()
@@ -323,7 +325,7 @@ func TestWatchMany_CountsShareTheStream(t *testing.T) {
 }
 
 func TestWatchMany_CountsAloneNeedNoWatch(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.WatchManyRequest{Counts: []*kubeconnectv1.WatchCountsRequest{countsOf(), countsOf("spec.nodeName")}}
 	f := followMany(t, s, request)
@@ -334,7 +336,7 @@ func TestWatchMany_CountsAloneNeedNoWatch(t *testing.T) {
 }
 
 func TestWatchMany_AllCountsCountAsAStream(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byName, edge.Limits{Streams: 5})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 5})
 	open := func(independent bool) error {
 		request := &kubeconnectv1.WatchManyRequest{
 			Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}}, Independent: independent,
@@ -354,4 +356,19 @@ func TestWatchMany_AllCountsCountAsAStream(t *testing.T) {
 	}
 	statustest.WantOverLimit(t, open(true), "6 streams would be open")
 	statustest.WantOverLimit(t, open(false), "6 streams would be open")
+}
+
+// requestAlone returns a watch of a WatchMany as a request of its own.
+func requestAlone(t *testing.T, spec *kubeconnectv1.WatchSpec) *kubeconnectv1.WatchRequest {
+	t.Helper()
+	text, err := protojson.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &kubeconnectv1.WatchRequest{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, request); err != nil {
+		t.Fatal(err)
+	}
+	request.ResumeToken = spec.GetOwnResumeToken()
+	return request
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // TestInterceptors_NoHandlerRunsForUnknownCallers makes every call that needs a caller. The fake
 // API server has no objects: a handler that runs would ask it, and fail.
 func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, &auth.ClusterAuthenticator{})
+	s := newService(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, &auth.ClusterAuthenticator{})
 	ctx := t.Context()
 	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
@@ -76,7 +77,7 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 }
 
 func TestReflection_ListsEveryService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(t.Context())
 	defer func() { _, _ = stream.Close() }()
 	names, err := stream.ListServices()
@@ -101,7 +102,7 @@ func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (
 }
 
 func TestRequests_LargeOnesAreRejected(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", 256<<10+1)})
 	if connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("returned %v", err)
@@ -109,7 +110,7 @@ func TestRequests_LargeOnesAreRejected(t *testing.T) {
 }
 
 func TestConsole_IsServedAtTheRoot(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	if status, body := fetch(t, s, "/"); status != http.StatusOK || body != "the console" {
 		t.Errorf("returned %d, %s", status, body)
 	}

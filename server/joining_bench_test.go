@@ -11,14 +11,15 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // manyJoined returns an API server with n pods of one namespace, each with a replica set, a
 // deployment, a claim and an event of its own, on one of 100 nodes.
-func manyJoined(n int) *fakeAPI {
+func manyJoined(n int) *servertest.FakeAPI {
 	api := joinedAPI()
-	api.of = map[string][]any{}
-	add := func(resource string, object any) { api.of[resource] = append(api.of[resource], object) }
+	api.Of = map[string][]any{}
+	add := func(resource string, object any) { api.Of[resource] = append(api.Of[resource], object) }
 	apps := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "apps/v1", Kind: kind} }
 	core := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
 	for i := range 100 {
@@ -73,7 +74,7 @@ func BenchmarkJoins(b *testing.B) {
 func listAll(b *testing.B, r resources, request *kubeconnectv1.ListRequest) {
 	b.Helper()
 	for {
-		page, err := r.List(calledBy(b.Context(), "jane"), request)
+		page, err := r.List(servertest.CalledBy(b.Context(), "jane"), request)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 const (
@@ -30,11 +31,11 @@ const (
 var joinedResources = map[string]any{
 	"/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps/v1", Version: "v1"}}}}},
 	"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
-		served("pods", "Pod", true), served("nodes", "Node", false), served("events", "Event", true), served("configmaps", "ConfigMap", true),
-		served("persistentvolumeclaims", "PersistentVolumeClaim", true),
+		servertest.Served("pods", "Pod", true), servertest.Served("nodes", "Node", false), servertest.Served("events", "Event", true), servertest.Served("configmaps", "ConfigMap", true),
+		servertest.Served("persistentvolumeclaims", "PersistentVolumeClaim", true),
 	}},
 	"/apis/apps/v1": metav1.APIResourceList{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
-		served("deployments", "Deployment", true), served("replicasets", "ReplicaSet", true)}},
+		servertest.Served("deployments", "Deployment", true), servertest.Served("replicasets", "ReplicaSet", true)}},
 }
 
 // meta returns the metadata of an object in a namespace, or of a cluster-scoped one.
@@ -60,7 +61,7 @@ func joinedPod(namespace, name, node, claim string, owners ...metav1.OwnerRefere
 
 // joinedAPI returns an API server with pods of a deployment in namespace "a", and a pod without an
 // owner in namespace "b". The pod a/web-2 is on a node that does not exist.
-func joinedAPI() *fakeAPI {
+func joinedAPI() *servertest.FakeAPI {
 	appMeta := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "apps/v1", Kind: kind} }
 	coreMeta := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
 	node := &corev1.Node{TypeMeta: coreMeta("Node"), ObjectMeta: meta("", "n1")}
@@ -73,7 +74,7 @@ func joinedAPI() *fakeAPI {
 		return &corev1.Event{TypeMeta: coreMeta("Event"), ObjectMeta: meta("a", name),
 			InvolvedObject: corev1.ObjectReference{Kind: kind, APIVersion: "v1", Namespace: "a", Name: subject, UID: types.UID(uid)}}
 	}
-	return &fakeAPI{version: "10", events: make(chan any), served: joinedResources, of: map[string][]any{
+	return &servertest.FakeAPI{Version: "10", Events: make(chan any), Served: joinedResources, Of: map[string][]any{
 		"nodes": {node},
 		"pods": {ready, joinedPod("a", "web-2", "gone", "data", controlledBy("apps/v1", "ReplicaSet", "a", "web-rs")),
 			joinedPod("b", "alone", "n1", "data")},
@@ -292,7 +293,7 @@ func TestJoins_ReportWhatIsOmitted(t *testing.T) {
 	api := joinedAPI()
 	broken := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta("a", "broken")}
 	broken.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "not a value"}}
-	api.of["deployments"] = append([]any{broken}, api.of["deployments"]...)
+	api.Of["deployments"] = append([]any{broken}, api.Of["deployments"]...)
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	got, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "deployments", Encoding: asJSON, Joins: []*kubeconnectv1.Join{
 		{Name: "pods", Type: selectedOf, Resource: "pods", Filter: "object.status.phase == 'Running'"}}})
@@ -315,7 +316,7 @@ func TestJoins_ReportWhatIsOmitted(t *testing.T) {
 // TestJoins_LargeRelatedObjectsAreOmitted lists a claim with pods that are too large together.
 func TestJoins_LargeRelatedObjectsAreOmitted(t *testing.T) {
 	api := joinedAPI()
-	for _, pod := range api.of["pods"] {
+	for _, pod := range api.Of["pods"] {
 		pod.(*corev1.Pod).Annotations = map[string]string{"large": strings.Repeat("x", 70<<10)}
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
@@ -347,7 +348,7 @@ func TestJoins_ShowOnlyWhatTheCallerCanList(t *testing.T) {
 			`join "j": some results are not permitted: you may not list nodes`,
 		},
 		"claims of one namespace": {
-			map[string]auth.Namespaces{"pods": all, "persistentvolumeclaims": some("b")}, "pods",
+			map[string]auth.Namespaces{"pods": all, "persistentvolumeclaims": servertest.Some("b")}, "pods",
 			&kubeconnectv1.Join{Type: namedBy, Resource: "persistentvolumeclaims", Path: "spec.volumes[*].persistentVolumeClaim.claimName"},
 			"web-1 j=0 not permitted\nweb-2 j=0 not permitted\nalone j=0",
 			`join "j": some results are not permitted: you may not list persistentvolumeclaims in their namespaces`,
@@ -376,14 +377,14 @@ func TestJoins_ShowOnlyWhatTheCallerCanList(t *testing.T) {
 			`join "j": some results are not permitted: you may not list pods in their namespaces`,
 		},
 		"pods of one namespace on a node": {
-			map[string]auth.Namespaces{"nodes": all, "pods": some("b")}, "nodes",
+			map[string]auth.Namespaces{"nodes": all, "pods": servertest.Some("b")}, "nodes",
 			&kubeconnectv1.Join{Type: names, Resource: "pods", Path: "spec.nodeName"}, "n1 j=1",
 			`join "j": the answer covers 1 of the cluster's namespaces: b; you may not list pods in the others`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights := newFakeRights(auth.Namespaces{})
-			rights.of = test.of
+			rights := servertest.NewFakeRights(auth.Namespaces{})
+			rights.Of = test.of
 			test.join.Name = "j"
 			got, err := withRights(t, joinedAPI(), rights).resources.List(t.Context(), &kubeconnectv1.ListRequest{
 				Resource: test.resource, Encoding: asJSON, Joins: []*kubeconnectv1.Join{test.join}})
@@ -404,7 +405,7 @@ func TestJoins_ShowOnlyWhatTheCallerCanList(t *testing.T) {
 func TestJoins_PageEndsWhenItsJoinsCostTooMuch(t *testing.T) {
 	const n = 400
 	api := manyJoined(n)
-	for _, deployment := range api.of["deployments"] {
+	for _, deployment := range api.Of["deployments"] {
 		deployment.(*appsv1.Deployment).Spec.Selector = &metav1.LabelSelector{}
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
@@ -434,11 +435,11 @@ func TestJoins_PageEndsWhenItsJoinsCostTooMuch(t *testing.T) {
 // TestJoins_NamesOfARowAreBounded lists pods of which each names a node, and many that do not exist.
 func TestJoins_NamesOfARowAreBounded(t *testing.T) {
 	api := joinedAPI()
-	api.of["pods"] = nil
+	api.Of["pods"] = nil
 	for i := range 150 {
 		pod := joinedPod("a", fmt.Sprintf("pod-%03d", i), "", "")
 		pod.Spec.Containers = []corev1.Container{{Name: "c", Args: append([]string{"n1"}, slices.Repeat([]string{"gone"}, 3000)...)}}
-		api.of["pods"] = append(api.of["pods"], pod)
+		api.Of["pods"] = append(api.Of["pods"], pod)
 	}
 	got, err := newService(t, api, auth.KubeconfigAuthenticator{}).resources.List(t.Context(), &kubeconnectv1.ListRequest{
 		Resource: "pods", Encoding: asJSON, Fields: []string{"metadata.name"}, Joins: []*kubeconnectv1.Join{
@@ -460,7 +461,7 @@ func TestJoins_NamesOfARowAreBounded(t *testing.T) {
 func TestJoins_CostlyFiltersAreBounded(t *testing.T) {
 	const n = 3000
 	api := manyJoined(n)
-	for _, pod := range api.of["pods"] {
+	for _, pod := range api.Of["pods"] {
 		pod.(*corev1.Pod).Spec.NodeName = "n0"
 	}
 	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 500) + "y')" // 3,500 for each

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -151,14 +152,14 @@ func keepWatch(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) er
 
 // keptService returns a service with pods and a log, its caller, and what is charged to that one. total is the
 // memory that all callers can keep.
-func keptService(t *testing.T, total int) (s *service, rights *fakeRights, charged func() int) {
+func keptService(t *testing.T, total int) (s *service, rights *servertest.FakeRights, charged func() int) {
 	api := joinedAPI()
-	api.log = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api.Log = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "a line\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	usage, rights := edge.NewUsage(), newFakeRights(auth.Namespaces{All: true})
+	usage, rights := edge.NewUsage(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	s = newServiceOf(t, api, Config{
 		Authenticator: rights, Authorizer: rights, Usage: usage, Recheck: time.Hour, Limits: edge.Limits{Streams: 10_000}, keptBytes: total,
 	})
@@ -230,11 +231,11 @@ func TestKept_OneCallerLeavesStreamsForOthers(t *testing.T) {
 			if charged() > 16<<20/5 {
 				t.Errorf("%d bytes are kept for one credential", charged())
 			}
-			rights.become(auth.Identity{Username: "jane", Extra: map[string][]string{user.CredentialIDKey: {"another"}}})
+			rights.Become(auth.Identity{Username: "jane", Extra: map[string][]string{user.CredentialIDKey: {"another"}}})
 			if err := keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods"}); err != nil {
 				t.Errorf("another credential of the caller: %v", err)
 			}
-			rights.become(auth.Identity{Username: "joe"})
+			rights.Become(auth.Identity{Username: "joe"})
 			if err := open(t, s, -1); err != nil {
 				t.Errorf("another caller: %v", err)
 			}
@@ -250,11 +251,4 @@ func openAll(t *testing.T, s *service, open func(t *testing.T, s *service, strea
 		}
 	}
 	return nil
-}
-
-// become makes later calls those of another caller.
-func (f *fakeRights) become(who auth.Identity) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.who = who
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,8 +16,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // slowLists responds to lists on request, and records them.
@@ -40,9 +39,12 @@ func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestLiveLists_AreBounded makes more lists than are read at one time. The others wait, and
 // a list whose client disconnects ends.
+// The lists that are read at one time, and the part of them that one caller can use.
+const maxLists, maxCallerLists = 8, 2
+
 func TestLiveLists_AreBounded(t *testing.T) {
-	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
-	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigAuthenticator{})
+	lists := slowLists{begun: make(chan struct{}, 2*maxLists), answer: make(chan struct{})}
+	s := newService(t, &servertest.FakeAPI{List: lists}, auth.KubeconfigAuthenticator{})
 	list := func(ctx context.Context) error {
 		_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{
 			Resource: "pods", Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST,
@@ -50,14 +52,14 @@ func TestLiveLists_AreBounded(t *testing.T) {
 		return err
 	}
 	var calling sync.WaitGroup
-	for range maxLiveLists {
+	for range maxLists {
 		calling.Go(func() {
 			if err := list(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for range maxLiveLists {
+	for range maxLists {
 		<-lists.begun
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -76,7 +78,7 @@ func TestLiveLists_AreBounded(t *testing.T) {
 }
 
 // callersByName identifies callers by a header.
-type callersByName struct{ *fakeRights }
+type callersByName struct{ *servertest.FakeRights }
 
 func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.Identity, error) {
 	return auth.Identity{Username: header.Get("Name")}, nil
@@ -84,9 +86,9 @@ func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.I
 
 // TestLiveLists_OneCallerLeavesSlotsForOthers has one caller make more lists than there are slots.
 func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
-	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
-	callers := callersByName{newFakeRights(auth.Namespaces{All: true})}
-	s := newServiceOf(t, &fakeAPI{list: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: edge.Limits{Rate: 1000, Burst: 1000}})
+	lists := slowLists{begun: make(chan struct{}, 2*maxLists), answer: make(chan struct{})}
+	callers := callersByName{servertest.NewFakeRights(auth.Namespaces{All: true})}
+	s := newServiceOf(t, &servertest.FakeAPI{List: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: edge.Limits{Rate: 1000, Burst: 1000}})
 	var calling sync.WaitGroup
 	list := func(name string) {
 		calling.Go(func() {
@@ -97,10 +99,10 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 			}
 		})
 	}
-	for range maxLiveLists + 1 {
+	for range maxLists + 1 {
 		list("many")
 	}
-	for range maxLiveLists / liveListsPart {
+	for range maxCallerLists {
 		<-lists.begun
 	}
 	list("one")
@@ -112,28 +114,9 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 	calling.Wait()
 }
 
-func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		s := &Upstream{slots: newLiveLists(edge.Limits{Rate: 1})}
-		ctx := calledBy(t.Context(), "a")
-		for range maxLiveLists / liveListsPart {
-			if _, err := s.acquireSlot(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var over *edge.LimitError
-		if _, err := s.acquireSlot(ctx); !errors.As(err, &over) || over.Seconds() < 1 {
-			t.Errorf("one more returned %v", err)
-		}
-		if _, err := s.acquireSlot(calledBy(t.Context(), "b")); err != nil {
-			t.Errorf("another caller returned %v", err)
-		}
-	})
-}
-
 // TestGetTable_RejectsPagesThatAreTooLarge has rows of a megabyte each.
 func TestGetTable_RejectsPagesThatAreTooLarge(t *testing.T) {
-	api := &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := &servertest.FakeAPI{List: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		table := metav1.Table{
 			TypeMeta:          metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},
 			ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Text", Type: "string"}},

@@ -18,11 +18,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // podHistory changes the pods of a fake API server at random, and keeps the pods of each version.
 type podHistory struct {
-	api *fakeAPI
+	api *servertest.FakeAPI
 
 	mu       sync.Mutex // guards the fields below
 	version  int
@@ -31,13 +32,13 @@ type podHistory struct {
 }
 
 func newPodHistory(pods int) *podHistory {
-	h := &podHistory{api: &fakeAPI{events: make(chan any)}, version: 10, pods: make(map[string]*corev1.Pod), versions: make(map[string]map[string]*corev1.Pod)}
+	h := &podHistory{api: &servertest.FakeAPI{Events: make(chan any)}, version: 10, pods: make(map[string]*corev1.Pod), versions: make(map[string]map[string]*corev1.Pod)}
 	for i := range pods {
 		pod := randomPod(fmt.Sprint("pod-", i), 5)
 		h.pods[pod.Name] = pod
-		h.api.objects = append(h.api.objects, pod)
+		h.api.Objects = append(h.api.Objects, pod)
 	}
-	h.api.version = "10"
+	h.api.Version = "10"
 	h.versions["10"] = maps.Clone(h.pods)
 	return h
 }
@@ -67,7 +68,7 @@ func (h *podHistory) change() {
 	}
 	h.versions[strconv.Itoa(h.version)] = maps.Clone(h.pods)
 	h.mu.Unlock()
-	h.api.events <- watchEvent{kind, pod}
+	h.api.Events <- servertest.WatchEvent{Type: kind, Object: pod}
 }
 
 // sorted returns the pods of a version by node, in descending order, and name.
@@ -222,7 +223,7 @@ func (c *pageClient) follow(s *service, h *podHistory, selection *kubeconnectv1.
 }
 
 func TestLivePage_ParametersAreChecked(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	after := &kubeconnectv1.ObjectName{Namespace: "default", Name: "a"}
 	for says, request := range map[string]*kubeconnectv1.WatchRequest{
 		"invalid limit -1":        {Limit: -1},
@@ -255,7 +256,7 @@ func TestLivePage_ParametersAreChecked(t *testing.T) {
 // TestLivePage_TokensBelongToTheirSelection verifies that a page resumes with another range, and with
 // nothing else that is different.
 func TestLivePage_TokensBelongToTheirSelection(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	first := func(request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
 		request.Resource = "pods"
 		stream, err := s.resources.Watch(t.Context(), request)
@@ -302,11 +303,11 @@ func TestLivePage_TokensBelongToTheirSelection(t *testing.T) {
 
 // TestLivePage_LargeObjectsAreSentInSeveralBatches has a page of more bytes than a stream may retain.
 func TestLivePage_LargeObjectsAreSentInSeveralBatches(t *testing.T) {
-	api := &fakeAPI{version: "10", events: make(chan any)}
+	api := &servertest.FakeAPI{Version: "10", Events: make(chan any)}
 	for i := range 8 {
 		pod := objecttest.Pod(fmt.Sprint("pod-", i), 5)
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", 400<<10)}
-		api.objects = append(api.objects, pod)
+		api.Objects = append(api.Objects, pod)
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 7, Offset: 1, Encoding: asJSON})
@@ -336,9 +337,9 @@ func TestLivePage_LargeObjectsAreSentInSeveralBatches(t *testing.T) {
 // TestLivePage_ABookmarkIsNotFollowedByItsVersion deletes objects behind the page at one version, as
 // etcd does with objects that share a lease.
 func TestLivePage_ABookmarkIsNotFollowedByItsVersion(t *testing.T) {
-	api := &fakeAPI{version: "10", events: make(chan any)}
+	api := &servertest.FakeAPI{Version: "10", Events: make(chan any)}
 	for i, name := range []string{"a", "b", "c", "d"} {
-		api.objects = append(api.objects, objecttest.Pod(name, i+1))
+		api.Objects = append(api.Objects, objecttest.Pod(name, i+1))
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1})
@@ -365,15 +366,15 @@ func TestLivePage_ABookmarkIsNotFollowedByItsVersion(t *testing.T) {
 	}
 	bookmarkWith(4, "10")
 	for _, step := range []struct {
-		event             watchEvent
+		event             servertest.WatchEvent
 		total             int64
 		version, bookmark string
 	}{
-		{watchEvent{"DELETED", objecttest.Pod("b", 12)}, 3, "12", "10"},
-		{watchEvent{"DELETED", objecttest.Pod("c", 12)}, 2, "12", "10"},
-		{watchEvent{"ADDED", objecttest.Pod("e", 13)}, 3, "13", "13"},
+		{servertest.Deleted(objecttest.Pod("b", 12)), 3, "12", "10"},
+		{servertest.Deleted(objecttest.Pod("c", 12)), 2, "12", "10"},
+		{servertest.Added(objecttest.Pod("e", 13)), 3, "13", "13"},
 	} {
-		api.events <- step.event
+		api.Events <- step.event
 		if bookmark := bookmarkWith(step.total, step.version); bookmark != step.bookmark {
 			t.Errorf("after %s at version %s the bookmark has version %q, want %q", step.event.Type, step.version, bookmark, step.bookmark)
 		}

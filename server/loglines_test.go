@@ -16,14 +16,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/loglines"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // loggingPodsAPI returns an API server with two pods whose containers run.
-func loggingPodsAPI(log http.Handler) *fakeAPI {
-	api := podsAPI()
-	api.log = log
-	for _, pod := range api.objects {
+func loggingPodsAPI(log http.Handler) *servertest.FakeAPI {
+	api := servertest.PodsAPI()
+	api.Log = log
+	for _, pod := range api.Objects {
 		pod := pod.(*corev1.Pod)
 		pod.Spec.Containers = []corev1.Container{{Name: "main"}}
 		running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -56,7 +56,7 @@ func TestLogLines_NeedPermissionsForPodsAndTheirLogs(t *testing.T) {
 		"one pod":       {&kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a"}, []string{"get pods a", "get pods/log a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights := newFakeRights(some("default"))
+			rights := servertest.NewFakeRights(servertest.Some("default"))
 			s := withRights(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "2026-05-04T12:00:00Z one\n")
 			})), rights)
@@ -65,8 +65,8 @@ func TestLogLines_NeedPermissionsForPodsAndTheirLogs(t *testing.T) {
 				t.Errorf("%d lines: %v", lines, err)
 			}
 			for _, want := range test.want {
-				if !slices.ContainsFunc(rights.asked, func(a auth.Attributes) bool { return described(a) == want }) {
-					t.Errorf("no review of %q, only %+v", want, rights.asked)
+				if !slices.ContainsFunc(rights.Asked, func(a auth.Attributes) bool { return described(a) == want }) {
+					t.Errorf("no review of %q, only %+v", want, rights.Asked)
 				}
 			}
 		})
@@ -87,14 +87,14 @@ func described(a auth.Attributes) string {
 // TestLogLines_EndWithThePermission changes the permissions while silent logs are followed.
 func TestLogLines_EndWithThePermission(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*fakeRights)
+		change func(*servertest.FakeRights)
 		code   connect.Code
 	}{
-		"no permission": {func(rights *fakeRights) { rights.may = some() }, connect.CodePermissionDenied},
-		"no credential": {func(rights *fakeRights) { rights.refused = auth.ErrUnauthenticated }, connect.CodeUnauthenticated},
+		"no permission": {func(rights *servertest.FakeRights) { rights.May = servertest.Some() }, connect.CodePermissionDenied},
+		"no credential": {func(rights *servertest.FakeRights) { rights.Refused = auth.ErrUnauthenticated }, connect.CodeUnauthenticated},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights := newFakeRights(some("default"))
+			rights := servertest.NewFakeRights(servertest.Some("default"))
 			s := withRights(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_ = http.NewResponseController(w).Flush()
 				<-r.Context().Done()
@@ -103,7 +103,7 @@ func TestLogLines_EndWithThePermission(t *testing.T) {
 			err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a", Follow: true, TailLines: nil}, func(*kubeconnectv1.GetLogLinesResponse) {
 				if !changed {
 					changed = true
-					rights.change(func() { test.change(rights) })
+					rights.Change(func() { test.change(rights) })
 				}
 			})
 			if connect.CodeOf(err) != test.code {
@@ -131,39 +131,6 @@ func TestLogLines_ReportLogsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestLineSender_OmitsLostNamespaces(t *testing.T) {
-	t.Parallel()
-	sender := &lineSender{leasedSender: leasedSender{lease: &accessLease{scope: some("a")}}}
-	at := loglines.Position{Time: time.Now(), Ordinal: 1}
-	var batch loglines.Batch
-	for _, namespace := range []string{"a", "lost", "a"} {
-		name := loglines.LogName{Namespace: namespace, Pod: "web"}
-		batch.Lines = append(batch.Lines, loglines.SentLine{LogName: name, Line: loglines.Line{Position: at}})
-		batch.Events = append(batch.Events, loglines.Event{Type: loglines.Ended, LogName: name, Reason: loglines.PodDeleted})
-		batch.Positions = append(batch.Positions, loglines.LogPosition{LogName: name, Position: at})
-	}
-	batch.Events = append(batch.Events, loglines.Event{Type: loglines.LimitReached}) // of the stream
-	response := sender.response(batch)
-	if len(response.GetLines()) != 2 || len(response.GetEvents()) != 3 || len(response.GetPositions()) != 2 || strings.Contains(response.String(), "lost") {
-		t.Errorf("the response is %v", response)
-	}
-}
-
-// TestPodChanges_ReadNoLostNamespace loses a pod outside the scope. The test fails if it is read:
-// there is no hub.
-func TestPodChanges_ReadNoLostNamespace(t *testing.T) {
-	t.Parallel()
-	key := podKey{"lost", "web"}
-	sent := make(chan loglines.Change, 1)
-	changes := &podChanges{changes: sent, known: map[podKey]string{key: "uid"}}
-	if err := changes.lose(t.Context(), &accessLease{scope: some("a")}, key); err != nil {
-		t.Fatal(err)
-	}
-	if change := <-sent; change.Gone != loglines.PodNotSelected {
-		t.Errorf("the change is %+v", change)
-	}
-}
-
 // TestLogLines_HideAddressesOfLogsThatAreCutOff has an API server whose connections break.
 func TestLogLines_HideAddressesOfLogsThatAreCutOff(t *testing.T) {
 	s := newService(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -185,7 +152,7 @@ func TestLogLines_HideAddressesOfLogsThatAreCutOff(t *testing.T) {
 }
 
 func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
-	rights, metrics := newFakeRights(auth.Namespaces{All: true}), edge.NewMetrics()
+	rights, metrics := servertest.NewFakeRights(auth.Namespaces{All: true}), edge.NewMetrics()
 	api := loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat("2026-05-04T12:00:00Z a line\n", 1000)); err != nil {
@@ -198,7 +165,7 @@ func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
 	if _, err := io.ReadFull(body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	rights.change(func() { rights.may = some() })
+	rights.Change(func() { rights.May = servertest.Some() })
 	wantEnded(t, metrics, "permission_denied")
 }
 
@@ -208,7 +175,7 @@ func TestLogLines_CoverTheNamespacesOfTheCaller(t *testing.T) {
 		api := loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "2026-05-04T12:00:00Z one\n")
 		}))
-		s := withRights(t, api, newFakeRights(some("default")))
+		s := withRights(t, api, servertest.NewFakeRights(servertest.Some("default")))
 		var first *kubeconnectv1.GetLogLinesResponse
 		err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Follow: follow, LimitLines: count(1)}, func(r *kubeconnectv1.GetLogLinesResponse) {
 			if first == nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -108,17 +109,17 @@ func logOfX() *kubeconnectv1.GetLogsRequest {
 }
 
 // logging returns a service whose caller follows a container's log.
-func logging(t *testing.T, rights *fakeRights) (*service, *container, logStream) {
+func logging(t *testing.T, rights *servertest.FakeRights) (*service, *container, logStream) {
 	t.Helper()
 	source := newContainer()
-	s := withRights(t, &fakeAPI{log: source}, rights)
+	s := withRights(t, &servertest.FakeAPI{Log: source}, rights)
 	log := openLog(t, s, logOfX())
 	<-source.asked
 	return s, source, log
 }
 
 func TestLogs_AreSentInCompleteLines(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\ntwo\nth"
 	log.want("one\ntwo\n")
 	source.writes <- "ree\n"
@@ -132,7 +133,7 @@ func TestLogs_AreSentInCompleteLines(t *testing.T) {
 }
 
 func TestLogs_PartialLinesAreSentWhenTheLogPauses(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\npassw"
 	log.want("one\n")
 	log.want("passw")
@@ -144,7 +145,7 @@ func TestLogs_PartialLinesAreSentWhenTheLogPauses(t *testing.T) {
 
 // TestLogs_SilentLogsSendEmptyMessages waits for an empty piece.
 func TestLogs_SilentLogsSendEmptyMessages(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\n"
 	log.want("one\n")
 	if !log.stream.Receive() || len(log.stream.Msg().GetData()) > 0 {
@@ -155,7 +156,7 @@ func TestLogs_SilentLogsSendEmptyMessages(t *testing.T) {
 }
 
 func TestLogs_LongLinesAreSplit(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	line := strings.Repeat("0123456789", 30_000) + "\n"
 	go func() {
 		source.writes <- line + "next\n"
@@ -163,7 +164,7 @@ func TestLogs_LongLinesAreSplit(t *testing.T) {
 	}()
 	pieces := log.rest()
 	for _, piece := range pieces {
-		if len(piece) > maxPieceBytes {
+		if len(piece) > 64<<10 {
 			t.Errorf("a piece has %d bytes", len(piece))
 		}
 	}
@@ -176,13 +177,13 @@ func TestLogs_LongLinesAreSplit(t *testing.T) {
 }
 
 func TestLogs_CloseTheirSourceWhenTheClientDisconnects(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	_ = log.stream.Close()
 	<-source.left
 }
 
 func TestLogs_EndWithTheService(t *testing.T) {
-	s, source, log := logging(t, newFakeRights(some("y")))
+	s, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	s.stop()
 	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "shutting down") {
 		t.Errorf("ends with %v", err)
@@ -191,7 +192,7 @@ func TestLogs_EndWithTheService(t *testing.T) {
 }
 
 func TestLogs_TruncatedLogsEndWithAnError(t *testing.T) {
-	_, source, log := logging(t, newFakeRights(some("y")))
+	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\ntw"
 	log.want("one\n")
 	source.writes <- ""
@@ -202,11 +203,11 @@ func TestLogs_TruncatedLogsEndWithAnError(t *testing.T) {
 }
 
 func TestLogs_EndWithThePermission(t *testing.T) {
-	rights := newFakeRights(some("y"))
+	rights := servertest.NewFakeRights(servertest.Some("y"))
 	_, source, log := logging(t, rights)
 	source.writes <- "one\n"
 	log.want("one\n")
-	rights.change(func() { rights.may = some() })
+	rights.Change(func() { rights.May = servertest.Some() })
 	err := log.end()
 	want := `pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "y"`
 	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), want) {
@@ -216,9 +217,9 @@ func TestLogs_EndWithThePermission(t *testing.T) {
 }
 
 func TestLogs_EndWithTheCredential(t *testing.T) {
-	rights := newFakeRights(some("y"))
+	rights := servertest.NewFakeRights(servertest.Some("y"))
 	_, source, log := logging(t, rights)
-	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
+	rights.Change(func() { rights.Refused = auth.ErrUnauthenticated })
 	if err := log.end(); connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("ends with %v", err)
 	}
@@ -228,28 +229,28 @@ func TestLogs_EndWithTheCredential(t *testing.T) {
 // TestLogs_WaitWhilePermissionsCannotBeReviewed makes the cluster available again at the end: only
 // then is the log sent that was written before.
 func TestLogs_WaitWhilePermissionsCannotBeReviewed(t *testing.T) {
-	rights := newFakeRights(some("y"))
+	rights := servertest.NewFakeRights(servertest.Some("y"))
 	_, source, log := logging(t, rights)
-	rights.change(func() { rights.away = true })
+	rights.Change(func() { rights.Away = true })
 	source.writes <- "one\n"
 	sent := make(chan string, 1)
 	go func() {
 		piece, _ := log.next()
 		sent <- piece
 	}()
-	for asked := 0; asked < 3; time.Sleep(confirmPause / 10) {
-		rights.mu.Lock()
-		asked = len(rights.asked)
-		rights.mu.Unlock()
+	for asked := 0; asked < 3; time.Sleep(100 * time.Millisecond) {
+		rights.Mu.Lock()
+		asked = len(rights.Asked)
+		rights.Mu.Unlock()
 	}
 	select {
 	case piece := <-sent:
 		t.Errorf("%q is sent to a caller whose permission is not known", piece)
 	default:
 	}
-	rights.mu.Lock()
-	rights.away = false
-	rights.mu.Unlock()
+	rights.Mu.Lock()
+	rights.Away = false
+	rights.Mu.Unlock()
 	if piece := <-sent; piece != "one\n" {
 		t.Errorf("the piece is %q", piece)
 	}
@@ -258,16 +259,16 @@ func TestLogs_WaitWhilePermissionsCannotBeReviewed(t *testing.T) {
 // TestLogs_PermissionIsReviewedOnlyAfterOpening compares the review with the API server's own.
 // When the log is opened, only the API server checks the permission.
 func TestLogs_PermissionIsReviewedOnlyAfterOpening(t *testing.T) {
-	rights := newFakeRights(some("y"))
+	rights := servertest.NewFakeRights(servertest.Some("y"))
 	_, _, log := logging(t, rights)
-	if len(rights.asked) != 0 {
-		t.Errorf("the reviews are %v", rights.asked)
+	if len(rights.Asked) != 0 {
+		t.Errorf("the reviews are %v", rights.Asked)
 	}
-	rights.change(func() { rights.may = some() })
+	rights.Change(func() { rights.May = servertest.Some() })
 	_ = log.end()
 	want := auth.Attributes{Verb: "get", Version: "v1", Resource: "pods", Subresource: "log", Namespace: "y", Name: "x"}
-	if len(rights.asked) != 1 || rights.asked[0] != want {
-		t.Errorf("the reviews are %+v", rights.asked)
+	if len(rights.Asked) != 1 || rights.Asked[0] != want {
+		t.Errorf("the reviews are %+v", rights.Asked)
 	}
 }
 
@@ -275,10 +276,10 @@ func TestLogs_PermissionIsReviewedOnlyAfterOpening(t *testing.T) {
 // and retry by default.
 func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 	requests := 0
-	s := newService(t, &fakeAPI{log: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := newService(t, &servertest.FakeAPI{Log: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		w.Header().Set("Retry-After", "7")
-		answerWith(http.StatusTooManyRequests, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonTooManyRequests, Code: 429, Message: "busy"})(w, r)
+		servertest.AnswerWith(http.StatusTooManyRequests, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonTooManyRequests, Code: 429, Message: "busy"})(w, r)
 	})}, auth.KubeconfigAuthenticator{})
 	err := openLog(t, s, logOfX()).end()
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() != 7 || requests != 1 {
@@ -289,7 +290,7 @@ func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 func TestLogs_OptionsReachTheAPIServer(t *testing.T) {
 	source := newContainer()
 	close(source.writes)
-	s := newService(t, &fakeAPI{log: source}, auth.KubeconfigAuthenticator{})
+	s := newService(t, &servertest.FakeAPI{Log: source}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		change func(*kubeconnectv1.GetLogsRequest)
 		want   string
@@ -322,7 +323,7 @@ func TestLogs_OptionsReachTheAPIServer(t *testing.T) {
 }
 
 func TestLogs_InvalidRequestsAreRejected(t *testing.T) {
-	s := newService(t, &fakeAPI{log: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
+	s := newService(t, &servertest.FakeAPI{Log: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.GetLogsRequest
 		says    string

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -24,14 +25,14 @@ type countedService struct {
 
 func newCountedService(t *testing.T) countedService {
 	t.Helper()
-	metrics, everything := edge.NewMetrics(), newFakeRights(auth.Namespaces{All: true})
+	metrics, everything := edge.NewMetrics(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	named := authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 		if header.Get("Who") == "" {
 			return auth.Identity{}, auth.ErrUnauthenticated
 		}
 		return byName(header)
 	})
-	return countedService{newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: edge.Limits{Streams: 1}, Metrics: metrics}), metrics}
+	return countedService{newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: edge.Limits{Streams: 1}, Metrics: metrics}), metrics}
 }
 
 // end makes the service end a stream: its handler has ended before the client sees it.
@@ -99,7 +100,7 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 	for sent < 4 && stream.Receive() {
 		sent += len(stream.Msg().GetEvents())
 	}
-	s.api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	s.api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	if !stream.Receive() || len(stream.Msg().GetEvents()) != 1 {
 		t.Fatalf("returned %v, %v", stream.Msg(), stream.Err())
 	}
@@ -166,7 +167,7 @@ func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
 // TestMetrics_CountTheResourceOfEachPart follows several resources on one stream, one of them not served.
 func TestMetrics_CountTheResourceOfEachPart(t *testing.T) {
 	metrics := edge.NewMetrics()
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Metrics: metrics})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Metrics: metrics})
 	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{
 		Independent: true,
 		Watches:     []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "nosuch"}, {Resource: "pod", Namespace: "default"}},

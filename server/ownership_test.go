@@ -13,11 +13,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // somePermissions is a caller that can read some resources everywhere, by verb and resource.
 type somePermissions struct {
-	*fakeRights
+	*servertest.FakeRights
 	may map[string]bool
 }
 
@@ -30,7 +31,7 @@ func (p somePermissions) Namespaces(_ context.Context, _ auth.Identity, asked au
 }
 
 // ownedTree returns an API server with several levels of owners. The root is the pod "root".
-func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerReference) *fakeAPI {
+func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerReference) *servertest.FakeAPI {
 	widget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}
 	widget.Namespace, widget.Name, widget.UID, widget.ResourceVersion = "default", "mine", "uid-mine", "3"
 	widget.OwnerReferences = []metav1.OwnerReference{widgetOwner}
@@ -39,11 +40,11 @@ func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerRe
 	service := objecttest.Pod("service", 5)
 	service.Kind = "Service"
 	service.OwnerReferences = []metav1.OwnerReference{ownerNamed("Pod", "root", "uid-root")}
-	return &fakeAPI{
-		version: "10", events: make(chan any),
-		served: map[string]any{"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			served("pods", "Pod", true), served("services", "Service", true)}}},
-		of: map[string][]any{"pods": {objecttest.Pod("root", 3), hidden}, "services": {service}, "widgets": {widget}},
+	return &servertest.FakeAPI{
+		Version: "10", Events: make(chan any),
+		Served: map[string]any{"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			servertest.Served("pods", "Pod", true), servertest.Served("services", "Service", true)}}},
+		Of: map[string][]any{"pods": {objecttest.Pod("root", 3), hidden}, "services": {service}, "widgets": {widget}},
 	}
 }
 
@@ -57,7 +58,7 @@ func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 	const right, wrong = types.UID("uid-hidden"), types.UID("uid-other")
 	toService, toUnknown := ownerNamed("Service", "service", "uid-service"), ownerNamed("Unknown", "x", "uid-x")
 	for name, test := range map[string]struct {
-		api  *fakeAPI
+		api  *servertest.FakeAPI
 		code connect.Code // 0: no error
 		says string
 	}{
@@ -69,7 +70,7 @@ func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 		"the caller names a hidden kind itself":         {ownedTree(ownerNamed("Service", "any", "u")), connect.CodePermissionDenied, "cannot list resource \"services\""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			caller := somePermissions{newFakeRights(auth.Namespaces{}), map[string]bool{"get pods": true, "list widgets": true}}
+			caller := somePermissions{servertest.NewFakeRights(auth.Namespaces{}), map[string]bool{"get pods": true, "list widgets": true}}
 			s := newServiceOf(t, test.api, Config{Authenticator: caller, Authorizer: caller, Recheck: time.Hour})
 			answer, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "widgets", Related: &kubeconnectv1.Relation{
 				Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "pods", Namespace: "default", Name: "root", Transitive: true,

@@ -14,24 +14,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
-
-func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
-
-// twoNamespaces returns an API server with pods in two namespaces.
-func twoNamespaces() *fakeAPI {
-	api := podsAPI()
-	other := objecttest.Pod("c", 5)
-	other.Namespace = "other"
-	api.objects = append(api.objects, other)
-	return api
-}
 
 // TestPermissions_DeniedReadsReturnTheAPIServersError compares the error with the API server's. The
 // fake API server has no snapshot: a read that continued would fail in another way.
 func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
-	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	s := withRights(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, servertest.NewFakeRights(servertest.Some()))
 	for name, test := range map[string]struct {
 		call func(context.Context) error
 		want string
@@ -64,7 +54,7 @@ func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 // TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter, a regular expression or positions of
 // logs, without a permission. They are malformed: if they were parsed, the error would be about them.
 func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
-	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	s := withRights(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, servertest.NewFakeRights(servertest.Some()))
 	const malformed = "object.("
 	joined := []*kubeconnectv1.Join{{Name: "j", Type: kubeconnectv1.JoinType_JOIN_TYPE_OWNER_OF, Resource: "widgets", Filter: malformed}}
 	for name, call := range map[string]func(context.Context) error{
@@ -135,52 +125,27 @@ func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchReq
 	return streamError(s.resources.Watch(ctx, request))
 }
 
-func TestAccessRequest_HasTheVerbsOfTheAPIServer(t *testing.T) {
-	pods := deployments
-	for name, test := range map[string]struct {
-		read  accessRequest
-		verbs []string
-		name  string
-	}{
-		"get":                      {toGet(pods, "y", "x"), []string{"get"}, "x"},
-		"list":                     {toList(pods, "y", "a=b"), []string{"list"}, ""},
-		"list of one name":         {toList(pods, "y", "metadata.name=x,a!=b"), []string{"list"}, "x"},
-		"list of all but one":      {toList(pods, "y", "metadata.name!=x"), []string{"list"}, ""},
-		"list that has no meaning": {toList(pods, "y", "=,metadata.name=x,,a"), []string{"list"}, ""},
-		"watch":                    {toWatch(pods, "y", "", ""), []string{"list", "watch"}, ""},
-		"watch of a name":          {toWatch(pods, "y", "x", ""), []string{"watch"}, "x"},
-		"watch of a selected name": {toWatch(pods, "y", "", "metadata.name=x"), []string{"watch"}, "x"},
-		"watch of two names":       {toWatch(pods, "y", "x", "metadata.name=z"), []string{"watch"}, "x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if !slices.Equal(test.read.verbs, test.verbs) || test.read.name != test.name {
-				t.Errorf("asks for %v of %q", test.read.verbs, test.read.name)
-			}
-		})
-	}
-}
-
 // TestWatch_NeedsEachPermissionInEachNamespace watches with the permission to list in all namespaces,
 // except that a request for one of them is denied, and the permission to watch in two.
 func TestWatch_NeedsEachPermissionInEachNamespace(t *testing.T) {
-	rights := newFakeRights(auth.Namespaces{All: true})
-	rights.ofVerb = map[string]auth.Namespaces{"watch": some("default", "other")}
-	rights.notIn = map[string][]string{"list": {"other"}}
-	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	rights.OfVerb = map[string]auth.Namespaces{"watch": servertest.Some("default", "other")}
+	rights.NotIn = map[string][]string{"list": {"other"}}
+	f := followPods(t, withRights(t, servertest.TwoNamespaces(), rights), "")
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
 
-	rights = newFakeRights(auth.Namespaces{All: true})
-	rights.ofVerb = map[string]auth.Namespaces{"watch": some("other")}
-	rights.notIn = map[string][]string{"list": {"other"}}
-	err := watchError(t.Context(), withRights(t, twoNamespaces(), rights), &kubeconnectv1.WatchRequest{Resource: "pods"})
+	rights = servertest.NewFakeRights(auth.Namespaces{All: true})
+	rights.OfVerb = map[string]auth.Namespaces{"watch": servertest.Some("other")}
+	rights.NotIn = map[string][]string{"list": {"other"}}
+	err := watchError(t.Context(), withRights(t, servertest.TwoNamespaces(), rights), &kubeconnectv1.WatchRequest{Resource: "pods"})
 	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "cannot list") {
 		t.Errorf("returned %v", err)
 	}
 }
 
 func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
 	first, err := s.resources.List(t.Context(), request)
 	if err != nil || first.GetRemainingItemCount() != 2 {
@@ -188,28 +153,28 @@ func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
 	}
 	request.PageToken = first.GetNextPageToken()
 	next := func(change func()) error {
-		rights.change(change)
+		rights.Change(change)
 		_, err := s.resources.List(t.Context(), request)
 		return err
 	}
-	if err := next(func() { rights.may = some("default", "more", "other") }); err != nil {
+	if err := next(func() { rights.May = servertest.Some("default", "more", "other") }); err != nil {
 		t.Errorf("with more permissions it returned %v", err)
 	}
 	if err := next(func() {
-		rights.who.Extra = map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=2"}}
+		rights.Who.Extra = map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=2"}}
 	}); err != nil {
 		t.Errorf("with a renewed token it returned %v", err)
 	}
-	if err := next(func() { rights.may = some("default") }); connect.CodeOf(err) != connect.CodeOutOfRange {
+	if err := next(func() { rights.May = servertest.Some("default") }); connect.CodeOf(err) != connect.CodeOutOfRange {
 		t.Errorf("with less it returned %v", err)
 	}
-	if err := next(func() { rights.may = some() }); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if err := next(func() { rights.May = servertest.Some() }); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("without any it returned %v", err)
 	}
-	if err := next(func() { rights.who.Username = "joe" }); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if err := next(func() { rights.Who.Username = "joe" }); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("another caller without any returned %v", err)
 	}
-	if err := next(func() { rights.may.All = true }); err != nil {
+	if err := next(func() { rights.May.All = true }); err != nil {
 		t.Errorf("another caller with the same permissions returned %v", err)
 	}
 }
@@ -257,51 +222,51 @@ func (f *follower) want(events ...string) {
 }
 
 func TestStream_FollowsPermissions(t *testing.T) {
-	rights := newFakeRights(some("default"))
-	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	rights := servertest.NewFakeRights(servertest.Some("default"))
+	f := followPods(t, withRights(t, servertest.TwoNamespaces(), rights), "")
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
-	rights.change(func() { rights.may = some("default", "other") })
+	rights.Change(func() { rights.May = servertest.Some("default", "other") })
 	f.want("ADDED other/c")
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	f.want("DELETED default/a", "DELETED default/b")
 	for _, event := range f.last.GetEvents() {
 		if event.GetObject().GetContent() != nil {
 			t.Errorf("%v has content", event)
 		}
 	}
-	rights.change(func() { rights.may = some() })
+	rights.Change(func() { rights.May = servertest.Some() })
 	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodePermissionDenied || f.token == "" {
 		t.Errorf("ends with %v, token %q", f.stream.Err(), f.token)
 	}
 }
 
 func TestToken_OfOtherPermissionsBeginsWithASnapshot(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	f := followPods(t, s, "")
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
 	followPods(t, s, f.token).want("BOOKMARK")
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	followPods(t, s, f.token).want("RESET", "ADDED other/c", "SYNCED")
 }
 
 func TestStream_EndsWithItsCredential(t *testing.T) {
-	rights := newFakeRights(some("default"))
-	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	rights := servertest.NewFakeRights(servertest.Some("default"))
+	f := followPods(t, withRights(t, servertest.TwoNamespaces(), rights), "")
 	f.next()
-	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
+	rights.Change(func() { rights.Refused = auth.ErrUnauthenticated })
 	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodeUnauthenticated {
 		t.Errorf("ends with %v", f.stream.Err())
 	}
 }
 
 func TestStream_EndsWhenItsCredentialExpires(t *testing.T) {
-	rights := newFakeRights(some("default"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil { // fills the cache
 		t.Fatal(err)
 	}
-	rights.change(func() { rights.who.Expires = time.Now().Add(2 * time.Second) })
+	rights.Change(func() { rights.Who.Expires = time.Now().Add(2 * time.Second) })
 	f := followPods(t, s, "")
 	f.next()
 	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodeUnauthenticated {
@@ -315,27 +280,27 @@ func TestStream_EndsWhenItsCredentialExpires(t *testing.T) {
 // TestStream_PausesWhilePermissionsAreUnknown changes a pod while the cluster cannot be asked: the
 // event is sent when the cluster can be asked again, and not before.
 func TestStream_PausesWhilePermissionsAreUnknown(t *testing.T) {
-	for name, unknown := range map[string]func(*fakeRights){
-		"the cluster is away":             func(rights *fakeRights) { rights.away = true },
-		"there is no turn to be asked in": func(rights *fakeRights) { rights.refused = apierrors.NewTooManyRequests("later", 1) },
+	for name, unknown := range map[string]func(*servertest.FakeRights){
+		"the cluster is away":             func(rights *servertest.FakeRights) { rights.Away = true },
+		"there is no turn to be asked in": func(rights *servertest.FakeRights) { rights.Refused = apierrors.NewTooManyRequests("later", 1) },
 	} {
 		t.Run(name, func(t *testing.T) { standStill(t, unknown) })
 	}
 }
 
-func standStill(t *testing.T, unknown func(*fakeRights)) {
-	rights, api := newFakeRights(some("default")), twoNamespaces()
+func standStill(t *testing.T, unknown func(*servertest.FakeRights)) {
+	rights, api := servertest.NewFakeRights(servertest.Some("default")), servertest.TwoNamespaces()
 	f := followPods(t, withRights(t, api, rights), "")
 	f.next()
 	complete := f.last.GetFreshness().GetLastContactTime().AsTime()
-	rights.change(func() { unknown(rights) })
+	rights.Change(func() { unknown(rights) })
 	f.want("BOOKMARK")
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
+	api.Events <- servertest.Modified(objecttest.Pod("a", 11))
 	f.want("BOOKMARK")
 	if fresh := f.last.GetFreshness(); !fresh.GetStale() || !fresh.GetLastContactTime().AsTime().Equal(complete) {
 		t.Errorf("reported %v, complete as of %v", fresh, complete)
 	}
-	rights.change(func() { rights.away, rights.refused = false, nil })
+	rights.Change(func() { rights.Away, rights.Refused = false, nil })
 	for {
 		if got := f.next(); got[0] != "BOOKMARK" {
 			if got[0] != "MODIFIED default/a" {
@@ -354,7 +319,7 @@ func TestStream_IsCurrentAgainWhileItIsBusy(t *testing.T) {
 		"of a page":  {Resource: "pods", Limit: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights, api := newFakeRights(some("default")), twoNamespaces()
+			rights, api := servertest.NewFakeRights(servertest.Some("default")), servertest.TwoNamespaces()
 			stream, err := withRights(t, api, rights).resources.Watch(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)
@@ -362,12 +327,12 @@ func TestStream_IsCurrentAgainWhileItIsBusy(t *testing.T) {
 			t.Cleanup(func() { _ = stream.Close() })
 			f := &follower{t: t, stream: stream}
 			f.next()
-			rights.change(func() { rights.away = true })
+			rights.Change(func() { rights.Away = true })
 			for f.next(); !f.last.GetFreshness().GetStale(); f.next() {
 			}
-			rights.change(func() { rights.away = false })
+			rights.Change(func() { rights.Away = false })
 			for version := 11; version < 41; version++ {
-				api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", version)}
+				api.Events <- servertest.Modified(objecttest.Pod("a", version))
 				if f.next(); f.last.GetFreshness() != nil && !f.last.GetFreshness().GetStale() {
 					return
 				}

@@ -9,13 +9,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 const asJSON = kubeconnectv1.Encoding_ENCODING_JSON
 
 func TestGet_ReturnsOneObject(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	answer, err := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pod", Namespace: "default", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestGet_ReturnsOneObject(t *testing.T) {
 }
 
 func TestList_ReturnsASelectionAtOneVersion(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListRequest
 		want    string
@@ -59,7 +60,7 @@ func TestList_ReturnsASelectionAtOneVersion(t *testing.T) {
 }
 
 func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	get := func(request *kubeconnectv1.GetRequest) error {
 		_, err := s.resources.Get(t.Context(), request)
 		return err
@@ -112,7 +113,7 @@ func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
 }
 
 func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	if got := eventsOf(first); got != "RESET ADDED:a ADDED:b SYNCED" || first.GetResource().GetKind() != "Pod" {
 		t.Errorf("starts with %s of kind %v", got, first.GetResource())
 	}
-	s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
+	s.api.Events <- servertest.Modified(objecttest.Pod("a", 11))
 	second := receive(t, stream)
 	if got := eventsOf(second); got != "MODIFIED:a" || second.GetResource() != nil || second.GetEvents()[0].GetResourceVersion() != "11" {
 		t.Errorf("continues with %v", second)
@@ -169,12 +170,12 @@ func eventsOf(response *kubeconnectv1.WatchResponse) string {
 // reused before they have been sent.
 func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 	const n = 10
-	api := podsAPI()
-	api.objects = nil
+	api := servertest.PodsAPI()
+	api.Objects = nil
 	for i := range n {
 		pod := objecttest.Pod(string(rune('a'+i)), i+1)
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", 400<<10)}
-		api.objects = append(api.objects, pod)
+		api.Objects = append(api.Objects, pod)
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
@@ -197,7 +198,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 }
 
 func TestShutdown_EndsOnlyStreams(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 func TestReplica_IsNamedToAuthenticatedCallersOnly(t *testing.T) {
@@ -18,7 +19,7 @@ func TestReplica_IsNamedToAuthenticatedCallersOnly(t *testing.T) {
 		}
 		return auth.Identity{Username: "jane"}, nil
 	})
-	s := newServiceOf(t, podsAPI(), Config{
+	s := newServiceOf(t, servertest.PodsAPI(), Config{
 		Authenticator: authenticator, Authorizer: everything(), Recheck: time.Hour, Replica: "pod-a",
 	})
 	const get, watch = "/kubeconnect.v1.ResourceService/Get", "/kubeconnect.v1.ResourceService/Watch"

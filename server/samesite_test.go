@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 const (
@@ -23,7 +24,7 @@ func fetched(site, mode string, more ...string) http.Header {
 }
 
 func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true}), CORSOrigins: []string{listedSite}})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true}), CORSOrigins: []string{listedSite}})
 	for name, test := range map[string]struct {
 		header http.Header
 		want   int
@@ -55,7 +56,7 @@ func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
 }
 
 func TestGate_ReadsByGETNeedAToken(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		header http.Header
 		want   int

@@ -12,6 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -22,7 +24,7 @@ type Config struct {
 	Authenticator auth.Authenticator
 	// Authorizer decides what callers can read. The kubeconfig's user is not reviewed. Without an
 	// Authorizer, nobody else can read anything.
-	Authorizer Authorizer
+	Authorizer access.Authorizer
 	// Recheck is the interval at which the caller and the permissions of an open stream are
 	// re-checked, in addition to when a change of permissions is seen. Default: 10 s.
 	Recheck time.Duration
@@ -93,13 +95,13 @@ func New(config Config) http.Handler {
 	mux := http.NewServeMux()
 	handlers := newHandlers(config, chain.Callers, chain.Kept)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(handlers.resources, options)
-	responses := newResponseMemory(config.Limits, config.Metrics)
-	mux.Handle(responses.handle(resourceService, resourceHandler))
+	responses := budget.NewResponses(config.Limits, config.Metrics)
+	mux.Handle(responses.Handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchCountsProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
-	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(handlers.discovery, options)))
-	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(handlers.access, options)))
+	mux.Handle(responses.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(handlers.discovery, options)))
+	mux.Handle(responses.Handle(kubeconnectv1connect.NewAccessServiceHandler(handlers.access, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(handlers.pods, options)
 	// The container's node throttles a log that is read slowly.
 	mux.Handle(podService, edge.CoalesceWrites(podHandler, edge.Patience{}))

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // jsonCall is a call of an RPC with a request in JSON.
@@ -82,7 +83,7 @@ func wantBadRequest(t *testing.T, answer, mention string) {
 
 // TestStrictJSON_RejectsUnknownNames misspells fields and enum values in each form of a call.
 func TestStrictJSON_RejectsUnknownNames(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	const list, watch = kubeconnectv1connect.ResourceServiceListProcedure, kubeconnectv1connect.ResourceServiceWatchProcedure
 	const deleteMany = kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure
 	const unary, stream = "application/json", "application/connect+json"
@@ -111,7 +112,7 @@ func TestStrictJSON_RejectsUnknownNames(t *testing.T) {
 }
 
 func TestStrictJSON_AcceptsBothNamesOfAField(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	for _, message := range []string{`{"resource":"pods","labelSelector":"a=b"}`, `{"resource":"pods","label_selector":"a=b","encoding":2}`} {
 		for _, get := range []bool{false, true} {
 			call := jsonCall{kubeconnectv1connect.ResourceServiceListProcedure, "application/json", message, get}

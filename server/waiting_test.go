@@ -9,13 +9,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // slowAPI sends no snapshot before the returned function is called.
-func slowAPI() (api *fakeAPI, send func()) {
-	api = podsAPI()
-	api.slow = make(chan struct{})
-	return api, func() { close(api.slow) }
+func slowAPI() (api *servertest.FakeAPI, send func()) {
+	api = servertest.PodsAPI()
+	api.Slow = make(chan struct{})
+	return api, func() { close(api.Slow) }
 }
 
 func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
@@ -43,7 +44,7 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 }
 
 func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
-	first := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	first := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
 	stream, err := first.resources.Watch(t.Context(), request)
 	if err != nil {
@@ -68,7 +69,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 }
 
 func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON, MinResourceVersion: "1000000"})
 	if err != nil {
 		t.Fatal(err)
@@ -104,25 +105,25 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 // TestWatchMany_WaitingWatchesDelayNoOthers watches a resource that has no snapshot yet together
 // with one that is cached.
 func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
 	}
-	api.slow = make(chan struct{})
-	send := sync.OnceFunc(func() { close(api.slow) })
+	api.Slow = make(chan struct{})
+	send := sync.OnceFunc(func() { close(api.Slow) })
 	defer send()
 	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "widgets"}, {Resource: "pods"}}})
 	both.want(1, "RESET ADDED:a ADDED:b SYNCED")
-	api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
+	api.Events <- servertest.Modified(objecttest.Pod("b", 11))
 	both.want(1, "MODIFIED:b")
 	send()
 	both.want(0, "RESET")
 }
 
 func TestReads_AreUnavailableWithoutTheServicesPermission(t *testing.T) {
-	api := podsAPI()
-	api.forbidden = true
+	api := servertest.PodsAPI()
+	api.Forbidden = true
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	_, listed := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
 	_, got := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})

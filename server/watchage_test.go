@@ -9,13 +9,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // A watch that has ended by its age resumes after the events that it has sent: no event is sent
 // twice.
 func TestWatch_ResumesAfterMaximumAge(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
 	var token string
 	for _, want := range []string{"RESET ADDED:a ADDED:b SYNCED", "BOOKMARK", "BOOKMARK"} {
 		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token})
@@ -36,7 +37,7 @@ func TestWatch_ResumesAfterMaximumAge(t *testing.T) {
 }
 
 func TestWatchMany_ResumesAfterMaximumAge(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
 	request := podsTwice()
 	for _, want := range [][]string{{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}, {"BOOKMARK", "BOOKMARK"}} {
 		f := followMany(t, s, request)

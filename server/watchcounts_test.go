@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -30,7 +31,7 @@ type countsClient struct {
 
 // countsOf returns a request for the counts of pods, without a minimum interval that tests notice.
 func countsOf(groupBy ...string) *kubeconnectv1.WatchCountsRequest {
-	return &kubeconnectv1.WatchCountsRequest{Resource: "pods", GroupBy: groupBy, MinInterval: durationpb.New(leastCountsInterval)}
+	return &kubeconnectv1.WatchCountsRequest{Resource: "pods", GroupBy: groupBy, MinInterval: durationpb.New(100 * time.Millisecond)}
 }
 
 func watchCounts(t *testing.T, s *service, request *kubeconnectv1.WatchCountsRequest) *countsClient {
@@ -120,64 +121,64 @@ func changedGroups(t *testing.T, response *kubeconnectv1.WatchCountsResponse) st
 }
 
 func TestWatchCounts_SendsTheGroupsThatHaveChanged(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := countsOf("spec.nodeName")
-	request.Aggregates = []*kubeconnectv1.Aggregate{aggregate(maxOf, "metadata.name")}
+	request.Aggregates = []*kubeconnectv1.Aggregate{servertest.Aggregate(kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MAX, "metadata.name")}
 	c := watchCounts(t, s, request)
 	first := c.receive()
 	if !first.GetReset_() || c.String() != "2 node-1:2" || first.GetResource().GetKind() != "Pod" || first.GetResourceVersion() != "10" ||
-		first.GetSource() != kubeconnectv1.Source_SOURCE_CACHE || first.GetFreshness().GetStale() || aggregateLine(first.GetAggregates()) != "b/2" {
+		first.GetSource() != kubeconnectv1.Source_SOURCE_CACHE || first.GetFreshness().GetStale() || servertest.AggregateLine(first.GetAggregates()) != "b/2" {
 		t.Errorf("begins with %v", first)
 	}
 	added := objecttest.Pod("c", 11)
 	added.Spec.NodeName = "node-2"
-	api.events <- watchEvent{"ADDED", added}
+	api.Events <- servertest.Added(added)
 	next := c.until("3 node-1:2 node-2:1")
-	if next.GetReset_() || next.GetResource() != nil || changedGroups(t, next) != "node-2:1" || next.GetResourceVersion() != "11" || aggregateLine(next.GetAggregates()) != "c/3" {
+	if next.GetReset_() || next.GetResource() != nil || changedGroups(t, next) != "node-2:1" || next.GetResourceVersion() != "11" || servertest.AggregateLine(next.GetAggregates()) != "c/3" {
 		t.Errorf("continues with %v", next)
 	}
 	moved := objecttest.Pod("a", 12)
 	moved.Spec.NodeName = "node-2"
-	api.events <- watchEvent{"MODIFIED", moved}
+	api.Events <- servertest.Modified(moved)
 	if next = c.until("3 node-1:1 node-2:2"); changedGroups(t, next) != "node-1:1 node-2:2" {
 		t.Errorf("a moved pod changes %v", next)
 	}
 	deleted := objecttest.Pod("b", 13)
-	api.events <- watchEvent{"DELETED", deleted}
+	api.Events <- servertest.Deleted(deleted)
 	if next = c.until("2 node-2:2"); changedGroups(t, next) != "node-1:0" || len(next.GetGroups()[0].GetAggregates()) != 0 {
 		t.Errorf("a deleted pod changes %v", next)
 	}
 }
 
 func TestWatchCounts_WithoutGroupsSendsTheTotal(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	c := watchCounts(t, s, countsOf())
 	c.until("2")
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	if got := c.until("3"); len(got.GetGroups()) != 0 || got.GetResourceVersion() != "11" {
 		t.Errorf("continues with %v", got)
 	}
 }
 
 func TestWatchCounts_FollowsPermissions(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	request := countsOf("metadata.namespace")
-	request.MinInterval = durationpb.New(mostCountsInterval)
+	request.MinInterval = durationpb.New(time.Minute)
 	c := watchCounts(t, s, request)
 	first := c.until("3 default:2 other:1")
 	wantCoverage(t, "two namespaces", first, watchesTwo, "default", "other")
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	second := c.until("1 other:1")
 	if !second.GetReset_() || second.GetResource().GetKind() != "Pod" {
 		t.Errorf("continues with %v", second)
 	}
 	wantCoverage(t, "one namespace", second, watchesOne, "other")
-	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	rights.Change(func() { rights.May = auth.Namespaces{All: true} })
 	wantCoverage(t, "all namespaces", c.until("3 default:2 other:1"), "")
-	rights.change(func() { rights.may = some() })
+	rights.Change(func() { rights.May = servertest.Some() })
 	for c.stream.Receive() {
 	}
 	if err := c.stream.Err(); connect.CodeOf(err) != connect.CodePermissionDenied {
@@ -186,35 +187,35 @@ func TestWatchCounts_FollowsPermissions(t *testing.T) {
 }
 
 func TestWatchCounts_SendsNoChangesWhilePermissionsCannotBeChecked(t *testing.T) {
-	api, rights := podsAPI(), newFakeRights(auth.Namespaces{All: true})
+	api, rights := servertest.PodsAPI(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, api, rights)
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	c.until("2 node-1:2")
-	rights.change(func() { rights.away = true })
+	rights.Change(func() { rights.Away = true })
 	stale := c.receive()
 	for !stale.GetFreshness().GetStale() {
 		stale = c.receive()
 	}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	for range 2 {
 		if stale = c.receive(); !stale.GetFreshness().GetStale() || stale.GetResourceVersion() != "10" || c.String() != "2 node-1:2" || len(stale.GetGroups()) > 0 {
 			t.Errorf("while permissions cannot be checked it sends %v", stale)
 		}
 	}
-	rights.change(func() { rights.away = false })
+	rights.Change(func() { rights.Away = false })
 	if got := c.until("3 node-1:3"); got.GetReset_() {
 		t.Errorf("continues with %v", got)
 	}
 }
 
 func TestWatchCounts_CombinesChangesWithinTheInterval(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := countsOf("spec.nodeName")
-	request.MinInterval = durationpb.New(mostCountsInterval)
+	request.MinInterval = durationpb.New(time.Minute)
 	c := watchCounts(t, s, request)
 	c.until("2 node-1:2")
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	// It is sent after a minute; until then the stream repeats what the client has.
 	if got := c.receive(); got.GetResourceVersion() != "10" || got.GetReset_() || c.String() != "2 node-1:2" || got.GetFreshness() == nil {
 		t.Errorf("continues with %v", got)
@@ -233,7 +234,7 @@ func TestWatchCounts_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 }
 
 func TestWatchCounts_WaitsForAVersion(t *testing.T) {
-	api := podsAPI()
+	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := countsOf("spec.nodeName")
 	request.MinResourceVersion = "11"
@@ -241,14 +242,14 @@ func TestWatchCounts_WaitsForAVersion(t *testing.T) {
 	if waiting := c.receiveAny(); waiting.GetReset_() || waiting.GetFreshness().GetStale() || waiting.GetFreshness() == nil {
 		t.Errorf("begins with %v", waiting)
 	}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	if first := c.receive(); c.String() != "3 node-1:3" || !first.GetReset_() {
 		t.Errorf("begins with %v", first)
 	}
 }
 
 func TestWatchCounts_EndsAtItsMaximumAge(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	c.until("2 node-1:2")
 	for c.stream.Receive() {
@@ -259,7 +260,7 @@ func TestWatchCounts_EndsAtItsMaximumAge(t *testing.T) {
 }
 
 func TestWatchCounts_EndsWithTheService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	c.until("2 node-1:2")
 	s.stop()
@@ -271,30 +272,30 @@ func TestWatchCounts_EndsWithTheService(t *testing.T) {
 }
 
 func TestWatchCounts_ResourcesThatAreNotCachedHaveAPrivateCache(t *testing.T) {
-	api := podsAPI()
-	s := newServiceWithHub(t, api, Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true})},
+	api := servertest.PodsAPI()
+	s := newServiceWithHub(t, api, Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
 		informerhub.Options{Uncached: []string{"pods"}})
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	if first := c.until("2 node-1:2"); first.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER {
 		t.Errorf("begins with %v", first)
 	}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
+	api.Events <- servertest.Added(objecttest.Pod("c", 11))
 	c.until("3 node-1:3")
 }
 
 func TestWatchCounts_TooManyGroupsEndTheStream(t *testing.T) {
-	api := podsAPI()
-	api.objects = nil
+	api := servertest.PodsAPI()
+	api.Objects = nil
 	for i := range 10_000 {
-		api.objects = append(api.objects, objecttest.Pod(fmt.Sprint("pod-", i), i+1))
+		api.Objects = append(api.Objects, objecttest.Pod(fmt.Sprint("pod-", i), i+1))
 	}
-	api.version = "20000"
+	api.Version = "20000"
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	c := watchCounts(t, s, countsOf("metadata.name"))
 	if first := c.receive(); len(first.GetGroups()) != 10_000 {
 		t.Errorf("begins with %d groups", len(first.GetGroups()))
 	}
-	api.events <- watchEvent{"ADDED", objecttest.Pod("one-more", 20_001)}
+	api.Events <- servertest.Added(objecttest.Pod("one-more", 20_001))
 	for c.stream.Receive() {
 	}
 	if err := c.stream.Err(); connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "more than 10000 groups") {
@@ -303,7 +304,7 @@ func TestWatchCounts_TooManyGroupsEndTheStream(t *testing.T) {
 }
 
 func TestWatchCounts_InvalidRequestsAreRejected(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		change func(*kubeconnectv1.WatchCountsRequest)
 		code   connect.Code
@@ -318,7 +319,7 @@ func TestWatchCounts_InvalidRequestsAreRejected(t *testing.T) {
 			r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "pods", Namespace: "default", Name: "a", Transitive: true}
 		}, connect.CodeInvalidArgument, "related.transitive"},
 		"an aggregate without a function": {func(r *kubeconnectv1.WatchCountsRequest) {
-			r.Aggregates = []*kubeconnectv1.Aggregate{aggregate(0, "a")}
+			r.Aggregates = []*kubeconnectv1.Aggregate{servertest.Aggregate(0, "a")}
 		}, connect.CodeInvalidArgument, "a function is required"},
 		"a path to an object":  {func(r *kubeconnectv1.WatchCountsRequest) { r.GroupBy = []string{"spec"} }, connect.CodeInvalidArgument, `"spec" is an object`},
 		"a malformed selector": {func(r *kubeconnectv1.WatchCountsRequest) { r.LabelSelector = "(" }, connect.CodeInvalidArgument, "label_selector"},

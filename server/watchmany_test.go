@@ -7,16 +7,13 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
@@ -97,18 +94,18 @@ func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, options...)
+			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, options...)
 			first := followMany(t, s, podsTwice())
 			first.want(0, "RESET ADDED:a ADDED:b SYNCED")
 			first.want(1, "RESET ADDED:b SYNCED")
-			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
+			s.api.Events <- servertest.Modified(objecttest.Pod("b", 11))
 			first.want(0, "MODIFIED:b")
 			first.want(1, "MODIFIED:b")
 			if err := first.stream.Close(); err != nil {
 				t.Error(err)
 			}
-			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 12)}
-			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 13)}
+			s.api.Events <- servertest.Modified(objecttest.Pod("a", 12))
+			s.api.Events <- servertest.Modified(objecttest.Pod("b", 13))
 			again := podsTwice()
 			again.ResumeToken = first.token
 			for _, watch := range again.GetWatches() {
@@ -123,7 +120,7 @@ func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 
 // The token of the first message has the position of one watch, and none for the other.
 func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	first := followMany(t, s, podsTwice())
 	if !first.stream.Receive() {
 		t.Fatal(first.stream.Err())
@@ -138,7 +135,7 @@ func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
 }
 
 func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	token := followMany(t, s, podsTwice())
 	token.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	with := func(change func(*kubeconnectv1.WatchManyRequest)) *kubeconnectv1.WatchManyRequest {
@@ -197,7 +194,7 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 }
 
 func TestWatchMany_EndsWithTheService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	f := followMany(t, s, podsTwice())
 	f.want(1, "RESET ADDED:b SYNCED")
 	s.stop()
@@ -209,14 +206,14 @@ func TestWatchMany_EndsWithTheService(t *testing.T) {
 }
 
 func TestWatchMany_EndsWhenOneWatchLosesPermission(t *testing.T) {
-	rights := newFakeRights(some("default", "other"))
-	s := withRights(t, twoNamespaces(), rights)
+	rights := servertest.NewFakeRights(servertest.Some("default", "other"))
+	s := withRights(t, servertest.TwoNamespaces(), rights)
 	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods", Namespace: "other"}}})
 	f.want(0, "RESET ADDED:a ADDED:b ADDED:c SYNCED")
 	f.want(1, "RESET ADDED:c SYNCED")
-	rights.change(func() { rights.may = some("other") })
+	rights.Change(func() { rights.May = servertest.Some("other") })
 	f.want(0, "DELETED:a DELETED:b")
-	rights.change(func() { rights.may = some("default") })
+	rights.Change(func() { rights.May = servertest.Some("default") })
 	for f.stream.Receive() {
 	}
 	err := f.stream.Err()
@@ -241,7 +238,7 @@ func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watch
 }
 
 func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byName, edge.Limits{Streams: 5})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 5})
 	end, err := s.watchMany(t.Context(), t, "jane", 4)
 	if err != nil {
 		t.Fatal(err)
@@ -265,99 +262,4 @@ func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
-// written.
-func FuzzManyToken(f *testing.F) {
-	one := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
-	f.Add(joinTokens([]string{one, "", one}), 3)
-	f.Add(joinTokens([]string{""}), 1)
-	f.Add(one, 1)
-	f.Add("", 2)
-	f.Add("00", 20) // of a newer format
-	f.Fuzz(func(t *testing.T, token string, watches int) {
-		if watches < 1 || watches > maxWatches {
-			t.Skip()
-		}
-		tokens, err := splitToken(token, watches)
-		switch {
-		case err != nil && !apierrors.IsBadRequest(err):
-			t.Errorf("returned %v", err)
-		case err == nil && token != "" && !isOfNewerFormat(token) && len(joinTokens(tokens)) > len(token):
-			t.Errorf("%q is %q", token, tokens)
-		}
-	})
-}
-
-func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
-	one := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
-	token := joinTokens([]string{one, ""})
-	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {
-		t.Errorf("parsed %q, %v", tokens, err)
-	}
-	for end := 1; end < len(token); end++ {
-		if tokens, err := splitToken(token[:end], 2); !apierrors.IsBadRequest(err) {
-			t.Errorf("cut after %d letters it is %q, %v", end, tokens, err)
-		}
-	}
-	for _, watches := range []int{1, 3} {
-		if tokens, err := splitToken(token, watches); !apierrors.IsBadRequest(err) {
-			t.Errorf("for %d watches it is %q, %v", watches, tokens, err)
-		}
-	}
-	if position, err := tokensOf(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
-		t.Errorf("for a single watch it is %v, %v", position, err)
-	}
-}
-
-// TestWatchSpec_HasTheFieldsOfARequest verifies that a WatchSpec has all fields of a WatchRequest
-// except the token, under the same numbers, and that the request of a watch has their values.
-func TestWatchSpec_HasTheFieldsOfARequest(t *testing.T) {
-	watch := &kubeconnectv1.WatchSpec{}
-	fields := watch.ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		watch.ProtoReflect().Set(fields.Get(i), someValue(watch.ProtoReflect(), fields.Get(i)))
-	}
-	watch.OwnResumeToken = "" // the request of a watch has no such field
-	request := requestOf(watch, "")
-	got, err := protojson.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &kubeconnectv1.WatchSpec{}
-	if err := protojson.Unmarshal(got, want); err != nil || !proto.Equal(want, watch) {
-		t.Errorf("the request of %v is %v (%v)", watch, request, err)
-	}
-	for all, i := request.ProtoReflect().Descriptor().Fields(), 0; i < all.Len(); i++ {
-		field := fields.ByNumber(all.Get(i).Number())
-		if name := all.Get(i).Name(); name != "resume_token" && (field == nil || field.Name() != name) {
-			t.Errorf("WatchSpec lacks %s with the number %d", name, all.Get(i).Number())
-		}
-	}
-}
-
-// someValue returns a value of a field that is not the default.
-func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
-	switch {
-	case field.IsList() && field.Kind() == protoreflect.MessageKind:
-		list := of.NewField(field)
-		list.List().AppendMutable()
-		return list
-	case field.IsList():
-		list := of.NewField(field)
-		list.List().Append(protoreflect.ValueOfString("a"))
-		return list
-	case field.Kind() == protoreflect.MessageKind:
-		return of.NewField(field)
-	case field.Kind() == protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(1)
-	case field.Kind() == protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(true)
-	case field.Kind() == protoreflect.Int32Kind:
-		return protoreflect.ValueOfInt32(1)
-	case field.Kind() == protoreflect.Int64Kind:
-		return protoreflect.ValueOfInt64(1)
-	}
-	return protoreflect.ValueOfString("a")
 }

@@ -12,6 +12,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 const (
@@ -58,8 +59,8 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := podsAPI()
-			api.objects = []any{largePod(3)}
+			api := servertest.PodsAPI()
+			api.Objects = []any{largePod(3)}
 			s := newService(t, api, auth.KubeconfigAuthenticator{}, options...)
 			streams := []*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]{
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}), watchPatches(t, s, &kubeconnectv1.WatchRequest{}),
@@ -73,7 +74,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 			for _, stream := range streams {
 				receive(t, stream)
 			}
-			api.events <- watchEvent{"MODIFIED", largePod(11)}
+			api.Events <- servertest.Modified(largePod(11))
 			for i, stream := range streams {
 				event := receive(t, stream).GetEvents()[0]
 				if got := contentOf(t, event); event.GetPatchFormat() != types[i] || got != says[i] || event.GetObject().GetResourceVersion() != "11" {
@@ -86,7 +87,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 			}
 			defer func() { _ = inWhole.Close() }()
 			receive(t, inWhole)
-			api.events <- watchEvent{"MODIFIED", largePod(12)}
+			api.Events <- servertest.Modified(largePod(12))
 			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatchFormat() != encode.WholeObject || !strings.Contains(contentOf(t, event), "xxx") {
 				t.Errorf("without patches, sends %v", event)
 			}
@@ -95,12 +96,12 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 }
 
 func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
-	api := podsAPI()
-	api.objects = []any{largePod(3)}
+	api := servertest.PodsAPI()
+	api.Objects = []any{largePod(3)}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream := watchPatches(t, s, &kubeconnectv1.WatchRequest{})
 	token := receive(t, stream).GetResumeToken()
-	api.events <- watchEvent{"MODIFIED", largePod(11)}
+	api.Events <- servertest.Modified(largePod(11))
 	receive(t, stream)
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.WatchRequest
@@ -133,7 +134,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 	})
 	t.Run("in patches of another type", func(t *testing.T) {
 		asMerges := receive(t, watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}))
-		api.events <- watchEvent{"MODIFIED", largePod(12)}
+		api.Events <- servertest.Modified(largePod(12))
 		receive(t, stream)
 		request := &kubeconnectv1.WatchRequest{Encoding: asJSON, PatchFormat: operations, ResumeToken: asMerges.GetResumeToken()}
 		response := receive(t, watchPatches(t, s, request))
@@ -144,7 +145,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 }
 
 func TestPatches_UnsupportedFormatsAreRejected(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	for encoding, formats := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchFormat{
 		kubeconnectv1.Encoding_ENCODING_PROTOBUF:    {merge, operations},
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED: {operations},
@@ -165,8 +166,8 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 		return json.RawMessage(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"` + version +
 			`","annotations":{"large":"` + strings.Repeat("x", size) + `"}},"spec":{"number":` + number + `}}`)
 	}
-	api := podsAPI()
-	api.objects = []any{widget("3", "0", encode.MaxObjectBytes)}
+	api := servertest.PodsAPI()
+	api.Objects = []any{widget("3", "0", encode.MaxObjectBytes)}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", PatchFormat: merge})
 	if err != nil {
@@ -177,7 +178,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 		t.Fatalf("is sent as %v", object)
 	}
 	for i, number := range []string{"1", "2"} {
-		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number, 1000)}
+		api.Events <- servertest.Modified(widget(string(rune('4'+i)), number, 1000))
 		if event := receive(t, stream).GetEvents()[0]; (event.GetPatchFormat() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
 			t.Errorf("with number %s it sent %v", number, event)
 		}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -16,33 +15,28 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
+	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
 func patchOf(resource string) *kubeconnectv1.PatchRequest {
 	return &kubeconnectv1.PatchRequest{
-		Resource: resource, Namespace: "default", Name: "a", Type: mergePatch, Body: data(`{"x":1}`), Encoding: asJSON,
+		Resource: resource, Namespace: "default", Name: "a", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, Body: &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"x":1}`)}, Encoding: asJSON,
 	}
 }
 
 // writeService returns a service whose API server responds to each change by a function.
 func writeService(t *testing.T, change http.HandlerFunc) *service {
 	t.Helper()
-	api := podsAPI()
-	api.change = change
+	api := servertest.PodsAPI()
+	api.Change = change
 	return newService(t, api, auth.KubeconfigAuthenticator{})
 }
 
-func answerWith(status int, body any) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(body)
-	}
-}
-
 func TestWrites_ToNonObjectSubresourcesAreRejected(t *testing.T) {
-	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
-	for part, instead := range nonObjectSubresources {
+	s := writeService(t, servertest.AnswerWith(http.StatusOK, objecttest.Pod("a", 12)))
+	for part, instead := range target.NonObjectSubresources {
 		created, updated, patched := &kubeconnectv1.CreateRequest{}, &kubeconnectv1.UpdateRequest{}, patchOf("pods")
 		created.Resource, created.Namespace, created.Name, created.Subresource = "pods", "default", "a", part
 		updated.Resource, updated.Namespace, updated.Name, updated.Subresource = "pods", "default", "a", part
@@ -58,8 +52,8 @@ func TestWrites_ToNonObjectSubresourcesAreRejected(t *testing.T) {
 			}
 		}
 	}
-	if len(s.api.changes) > 0 {
-		t.Errorf("the API server is asked for %v", s.api.changes)
+	if len(s.api.Changes) > 0 {
+		t.Errorf("the API server is asked for %v", s.api.Changes)
 	}
 }
 
@@ -72,14 +66,14 @@ func TestPatch_IsSentUnchanged(t *testing.T) {
 			var body []byte
 			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
 				body, _ = io.ReadAll(r.Body)
-				answerWith(http.StatusOK, objecttest.Pod("a", 12))(w, r)
+				servertest.AnswerWith(http.StatusOK, objecttest.Pod("a", 12))(w, r)
 			})
 			request := patchOf(resource)
 			request.Subresource, request.FieldManager, request.DryRun = "status", "me", true
 			if _, err := s.resources.Patch(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
-			sent := s.api.changes[0]
+			sent := s.api.Changes[0]
 			if sent.Method != http.MethodPatch || sent.URL.Path != path || sent.Header.Get("Content-Type") != "application/merge-patch+json" || string(body) != `{"x":1}` {
 				t.Errorf("sends %s %s, %s: %s", sent.Method, sent.URL.Path, sent.Header.Get("Content-Type"), body)
 			}
@@ -108,7 +102,7 @@ func TestPatch_ReturnsTheObjectAndWarnings(t *testing.T) {
 			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Add("Warning", `299 - "spec.old is deprecated"`)
 				w.Header().Add("Warning", `299 - "so is spec.older"`)
-				answerWith(test.status, objecttest.Pod("a", 12))(w, r)
+				servertest.AnswerWith(test.status, objecttest.Pod("a", 12))(w, r)
 			})
 			answer, err := s.resources.Patch(t.Context(), patchOf(test.resource))
 			if err != nil {
@@ -133,7 +127,7 @@ func TestPatch_ReturnsTheAPIServersErrors(t *testing.T) {
 		for _, resource := range []string{"pods", "widgets"} {
 			t.Run(name+" of "+resource, func(t *testing.T) {
 				status.Kind, status.APIVersion = "Status", "v1"
-				s := writeService(t, answerWith(int(status.Code), status))
+				s := writeService(t, servertest.AnswerWith(int(status.Code), status))
 				_, err := s.resources.Patch(t.Context(), patchOf(resource))
 				if got := statustest.Of(t, err); got.GetReason() != string(status.Reason) || got.GetMessage() != status.Message {
 					t.Errorf("returned %v", err)
@@ -149,7 +143,7 @@ func TestPatch_IsNotRetried(t *testing.T) {
 	full := apierrors.NewTooManyRequests("a disruption budget", 7).ErrStatus
 	full.Kind, full.APIVersion = "Status", "v1"
 	for name, answer := range map[string]http.HandlerFunc{
-		"with a Status": answerWith(http.StatusTooManyRequests, full),
+		"with a Status": servertest.AnswerWith(http.StatusTooManyRequests, full),
 		"as plain text": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -165,8 +159,8 @@ func TestPatch_IsNotRetried(t *testing.T) {
 				if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() != 7 {
 					t.Errorf("returned %v, %v", err, statustest.Of(t, err))
 				}
-				if len(s.api.changes) != 1 {
-					t.Errorf("was sent %d times", len(s.api.changes))
+				if len(s.api.Changes) != 1 {
+					t.Errorf("was sent %d times", len(s.api.Changes))
 				}
 			})
 		}
@@ -179,7 +173,7 @@ func TestPatch_InvalidOnesAreNotSent(t *testing.T) {
 		with(request)
 		return request
 	}
-	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
+	s := writeService(t, servertest.AnswerWith(http.StatusOK, objecttest.Pod("a", 12)))
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.PatchRequest
 		code    connect.Code
@@ -191,7 +185,7 @@ func TestPatch_InvalidOnesAreNotSent(t *testing.T) {
 		"a way out by the namespace": {change(func(r *kubeconnectv1.PatchRequest) { r.Namespace = ".." }), connect.CodeInvalidArgument},
 		"no type":                    {change(func(r *kubeconnectv1.PatchRequest) { r.Type = 0 }), connect.CodeInvalidArgument},
 		"no body":                    {change(func(r *kubeconnectv1.PatchRequest) { r.Body = nil }), connect.CodeInvalidArgument},
-		"no field manager for Apply": {change(func(r *kubeconnectv1.PatchRequest) { r.Type = apply }), connect.CodeInvalidArgument},
+		"no field manager for Apply": {change(func(r *kubeconnectv1.PatchRequest) { r.Type = kubeconnectv1.PatchType_PATCH_TYPE_APPLY }), connect.CodeInvalidArgument},
 		"an encoding not known":      {change(func(r *kubeconnectv1.PatchRequest) { r.Encoding = 99 }), connect.CodeInvalidArgument},
 		"a resource not served":      {change(func(r *kubeconnectv1.PatchRequest) { r.Resource = "nosuch" }), connect.CodeNotFound},
 	} {
@@ -201,8 +195,8 @@ func TestPatch_InvalidOnesAreNotSent(t *testing.T) {
 			}
 		})
 	}
-	if len(s.api.changes) != 0 {
-		t.Errorf("sent %s", s.api.changes[0].URL.Path)
+	if len(s.api.Changes) != 0 {
+		t.Errorf("sent %s", s.api.Changes[0].URL.Path)
 	}
 }
 
@@ -223,7 +217,7 @@ func TestPatch_FailedConnectionIsUnavailable(t *testing.T) {
 // TestPreconditions_VersionsOfNoObjectAreRejected sends versions that the API server takes for any version,
 // and such that it cannot read.
 func TestPreconditions_VersionsOfNoObjectAreRejected(t *testing.T) {
-	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
+	s := writeService(t, servertest.AnswerWith(http.StatusOK, objecttest.Pod("a", 12)))
 	for _, version := range []string{"0", "00", "AAAA", "-1", "1.5", "012", " 12"} {
 		zero := &kubeconnectv1.Preconditions{ResourceVersion: version}
 		patched := patchOf("pods")
@@ -239,7 +233,7 @@ func TestPreconditions_VersionsOfNoObjectAreRejected(t *testing.T) {
 			}
 		}
 	}
-	if len(s.api.changes) > 0 {
-		t.Errorf("the API server is asked for %v", s.api.changes)
+	if len(s.api.Changes) > 0 {
+		t.Errorf("the API server is asked for %v", s.api.Changes)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/write"
+	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
 // startMetrics serves metrics until the test ends, and returns their address.
@@ -67,7 +67,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	hub, err := informerhub.New(config, informerhub.Options{})
 	succeeds(t, err)
 	t.Cleanup(hub.Close)
-	clients, err := auth.NewClientFactory(config, write.NoteOutcome)
+	clients, err := auth.NewClientFactory(config, change.NoteOutcome)
 	succeeds(t, err)
 	asked, cancel := context.WithCancel(t.Context())
 	cancel() // the request is sufficient: the cache need not have a snapshot

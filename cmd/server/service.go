@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/write"
+	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
 // service has the parts of the service that the settings select. None of them runs before start.
@@ -94,7 +94,7 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 
 // asCaller wraps the transport of requests that are made for a caller.
 func asCaller(next http.RoundTripper) http.RoundTripper {
-	return write.NoteOutcome(edge.SendRequestID(next))
+	return change.NoteOutcome(edge.SendRequestID(next))
 }
 
 // privateShare is the memory of the objects of watches that are not cached.

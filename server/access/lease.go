@@ -1,0 +1,284 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+)
+
+const (
+	// defaultRecheck is the default interval at which the permissions of a stream are re-checked.
+	defaultRecheck = 10 * time.Second
+	// confirmPatience is the time that a stream waits for a review before it reports to its client
+	// that it waits.
+	confirmPatience = 3 * time.Second
+	// confirmPause is the time until the second attempt. It doubles with each further one, up to
+	// maxConfirmPause, with which the stream still sends a message at least every ten seconds.
+	confirmPause    = time.Second
+	maxConfirmPause = 5 * time.Second
+	// unconfirmedUnread is how long a message may stay unread after the lease that it was sent
+	// under should have been renewed, while the cluster cannot be asked.
+	unconfirmedUnread = 10 * time.Second
+)
+
+// Lease is the access lease of one stream. It expires after a time, and when permissions have
+// changed. Then it must be renewed before more events are sent. It is owned by the stream's
+// handler.
+type Lease struct {
+	rights  Permissions // set once, like caller, wanted and recheck
+	Caller  edge.Caller
+	Request Request
+	recheck time.Duration
+
+	Scope     auth.Namespaces
+	Related   []RelatedRead
+	RenewedAt time.Time
+	Changed   <-chan struct{} // closed when permissions may have changed
+	Due       time.Time       // when the lease must be renewed; zero if only when permissions change
+	attempts  int             // to renew the lease, in vain, since it was renewed
+}
+
+// RelatedRead is a read of related objects that a stream makes too, if the caller has the permission
+// for it. Without the permission, its scope is empty.
+type RelatedRead struct {
+	request Request
+	scope   auth.Namespaces
+}
+
+// ScopeOf returns the scope of a read of related objects, which the lease includes from then on.
+func (l *Lease) ScopeOf(ctx context.Context, request Request) (auth.Namespaces, error) {
+	for _, read := range l.Related {
+		if read.request.isSame(request) {
+			return read.scope, nil
+		}
+	}
+	scope, err := l.rights.ScopeIfAny(ctx, l.Caller.Identity, request)
+	if err == nil {
+		l.Related = append(l.Related, RelatedRead{request, scope})
+	}
+	return scope, err
+}
+
+// Leases grants access leases to callers.
+type Leases struct {
+	rights  Permissions
+	recheck time.Duration
+}
+
+// NewLeases returns the leases of reads that permissions allow. The caller and the permissions of an open
+// stream are re-checked at the interval recheck; 0 is the default, 10 s.
+func NewLeases(permissions Permissions, recheck time.Duration) Leases {
+	return Leases{permissions, cmp.Or(recheck, defaultRecheck)}
+}
+
+// Grant returns a lease if the caller has the permission for a read.
+func (s Leases) Grant(ctx context.Context, access Request) (*Lease, error) {
+	l := s.lease(ctx, access)
+	return l, l.review(ctx, l.Caller.Identity)
+}
+
+// GrantUnreviewed returns a lease for a read whose permission the API server itself is about to
+// check.
+func (s Leases) GrantUnreviewed(ctx context.Context, access Request) *Lease {
+	l := s.lease(ctx, access)
+	l.Changed = l.rights.changed(l.Caller.Identity)
+	l.extend(l.Caller.Identity, auth.Namespaces{All: true}, time.Now())
+	return l
+}
+
+// lease returns a lease that has not been granted yet.
+func (s Leases) lease(ctx context.Context, access Request) *Lease {
+	return &Lease{rights: s.rights, Caller: edge.CallerFrom(ctx), Request: access, recheck: s.recheck}
+}
+
+// isDue reports whether the lease must be renewed.
+func (l *Lease) isDue() bool {
+	select {
+	case <-l.Changed:
+		return true
+	default:
+		return !l.Due.IsZero() && !time.Now().Before(l.Due)
+	}
+}
+
+// Period returns a context that ends when the lease is due, and with ctx. It does not end when
+// permissions change. The caller must call cancel.
+func (l *Lease) Period(ctx context.Context) (period context.Context, cancel context.CancelFunc) {
+	if l.Due.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, l.Due)
+}
+
+// EndOfPeriod returns why a stream ends whose wait has ended with an error: nil if it was the end of a period, or a
+// change of permissions, and ctx is not done.
+func (l *Lease) EndOfPeriod(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.isDue():
+		return nil
+	}
+	return err
+}
+
+// renew renews the lease: it authenticates the caller and checks its permissions, as at the start
+// of the stream. It returns errUnconfirmed if the cluster cannot be asked.
+func (l *Lease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }
+
+// keep renews the lease if that is due. While the cluster cannot be asked, it calls withhold before
+// each further attempt. It reports whether it has called withhold.
+func (l *Lease) RenewUntilValid(ctx context.Context, withhold func() error) (withheld bool, err error) {
+	for l.isDue() {
+		err := l.renew(ctx)
+		if errors.Is(err, errUnconfirmed) {
+			withheld, err = true, withhold()
+		}
+		if err != nil {
+			return withheld, err
+		}
+	}
+	return withheld, nil
+}
+
+// renewIn renews the lease like renew, and gives up when reviewCtx is done.
+func (l *Lease) renewIn(ctx, reviewCtx context.Context) error {
+	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
+	defer cancel()
+	identity, err := l.Caller.Identify(auth.WithRecheck(reviewCtx))
+	if err == nil {
+		err = l.review(auth.WithRecheck(reviewCtx), identity)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.Caller.HasExpired():
+		return auth.ErrExpired
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
+		return errUnconfirmed
+	}
+	return err
+}
+
+// ErrDue reports that a message was not sent, because the lease must be renewed first. It is never
+// returned to callers.
+var ErrDue = errors.New("the access lease must be renewed")
+
+// Send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
+// lease is lost while the client does not read, it sends no more than the client has read. A nil
+// lease is for a message without content. The guard has all other conditions of the message.
+func (l *Lease) Send(ctx context.Context, guarded edge.Guard, send func() error) error {
+	if l != nil {
+		if l.isDue() {
+			return ErrDue
+		}
+		guarded.Holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
+	}
+	return edge.UnreadOf(ctx).During(ctx, guarded, send)
+}
+
+// mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while
+// the stream's handler is blocked, and gives up when reviewCtx is done.
+func (l *Lease) mayContinue(ctx, reviewCtx context.Context) error {
+	if !l.isDue() {
+		return nil
+	}
+	before, related := l.Scope, l.Related
+	renewCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(reviewCtx, cancel)()
+	switch err := l.renewIn(ctx, renewCtx); {
+	case errors.Is(err, errUnconfirmed) && time.Since(l.RenewedAt) < l.recheck+unconfirmedUnread:
+		return nil
+	case errors.Is(err, errUnconfirmed):
+		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
+			"the stream has ended, because a message was left unread while your permissions could not be checked: resume it")
+	case err == nil && !(Covers(l.Scope, before) && l.CoversRelated(related)):
+		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
+			"the stream has ended, because your permissions changed while a message was left unread: resume it")
+	default:
+		return err
+	}
+}
+
+// errUnconfirmed reports that a lease could not be renewed. It is never returned to callers.
+var errUnconfirmed = errors.New("the caller's permissions could not be checked")
+
+// review checks what an identity can read, and extends the lease for that until its next renewal.
+func (l *Lease) review(ctx context.Context, identity auth.Identity) error {
+	changed, now := l.rights.changed(identity), time.Now()
+	scope, err := l.rights.Scope(ctx, identity, l.Request)
+	if err != nil {
+		return err
+	}
+	related := slices.Clone(l.Related)
+	for i, read := range related {
+		if related[i].scope, err = l.rights.ScopeIfAny(ctx, identity, read.request); err != nil {
+			return err
+		}
+	}
+	l.Changed, l.Related = changed, related
+	l.extend(identity, scope, now)
+	return nil
+}
+
+// CoversRelated reports whether the caller still has the permissions that the lease had for reads of
+// related objects.
+func (l *Lease) CoversRelated(before []RelatedRead) bool {
+	for i, read := range before {
+		if !Covers(l.Related[i].scope, read.scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// extend extends the lease for a scope that an identity has the permission for.
+func (l *Lease) extend(identity auth.Identity, scope auth.Namespaces, now time.Time) {
+	l.Caller.Identity, l.Scope, l.RenewedAt, l.attempts = identity, scope, now, 0
+	if !identity.IsKubeconfigUser() {
+		l.Due = l.renewalTime(now, identity)
+	}
+}
+
+// pause waits until the next attempt to renew.
+func (l *Lease) AwaitRetry(ctx context.Context) error {
+	pause := min(confirmPause<<min(l.attempts, 10), maxConfirmPause)
+	l.attempts++
+	select {
+	case <-time.After(pause - rand.N(pause/5)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// renewalSeed makes the times at which the callers' leases are renewed differ from replica to replica.
+var renewalSeed = maphash.MakeSeed()
+
+// renewalTime returns the time at which the lease must be renewed: when the credential expires, or at
+// the next of the caller's times, which are a little closer than the interval. All streams of a caller
+// are renewed within a twentieth of the interval, so that they share the reviews. Decisions are cached
+// for ten seconds: with the default interval, the streams of a caller need one review of a permission
+// in every second period.
+func (l *Lease) renewalTime(now time.Time, identity auth.Identity) time.Time {
+	period := l.recheck - l.recheck/10
+	phase := time.Duration(maphash.String(renewalSeed, edge.CallerKey(identity)) % uint64(period))
+	next := now.Add(-phase).Truncate(period).Add(phase + period)
+	until := next.Add(rand.N(l.recheck/20 + 1))
+	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {
+		return expires
+	}
+	return until
+}

@@ -1,0 +1,320 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// Authorizer decides what callers can do; see [auth.Authorizer].
+type Authorizer interface {
+	Authorize(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error)
+	Namespaces(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Namespaces, error)
+	Among(ctx context.Context, identity auth.Identity, attributes auth.Attributes, namespaces []string) (auth.Namespaces, error)
+	Changed() <-chan struct{}
+}
+
+// Request is a read that a caller wants to make, with the permissions that it needs.
+type Request struct {
+	Resource        informerhub.Resource
+	Namespace, name string
+	verbs           []string // all are needed
+	subresource     string   // empty for the objects themselves
+	// Indivisible requires the permission for everything that the read names: it is never
+	// restricted to some namespaces.
+	Indivisible bool
+	// also is another read that is needed in the same scope; nil for none.
+	also *Request
+}
+
+// Requiring returns the same read. If all is true, the read is rejected unless the caller has the
+// permission for all namespaces.
+func (a Request) Requiring(all bool) Request {
+	a.Indivisible = a.Indivisible || all
+	return a
+}
+
+// WithLogs returns the same read of pods, with their logs.
+func (a Request) WithLogs() Request {
+	logs := ToGetLog(a.Namespace, a.name).Requiring(a.Indivisible)
+	a.also = &logs
+	return a
+}
+
+// ToGet returns the read of one object.
+func ToGet(resource informerhub.Resource, namespace, name string) Request {
+	return Request{Resource: resource, Namespace: namespace, name: name, verbs: []string{"get"}}
+}
+
+// ToList returns the read of a list.
+func ToList(resource informerhub.Resource, namespace, fieldSelector string) Request {
+	return Request{Resource: resource, Namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"list"}}
+}
+
+// ToWatch returns the read of a watch. It needs the permissions to list and to watch. A watch of
+// one object needs only the permission to watch that name. A resource that is not cached is watched
+// at the API server as the caller, which must have the permission for everything that the watch
+// names.
+func ToWatch(resource informerhub.Resource, namespace, name, fieldSelector string) Request {
+	if name == "" {
+		name = selectedName(fieldSelector)
+	}
+	access := Request{Resource: resource, Namespace: namespace, name: name, verbs: []string{"list", "watch"}, Indivisible: !resource.Cacheable()}
+	if name != "" {
+		access.verbs = []string{"watch"}
+	}
+	return access
+}
+
+// selectedName returns the only name that a field selector can select, as the API server derives
+// it, or an empty string.
+func selectedName(fieldSelector string) string {
+	selector, err := fields.ParseSelector(fieldSelector)
+	if err != nil {
+		return "" // rejected when it is parsed; until then it selects no name
+	}
+	name, _ := selector.RequiresExactMatch("metadata.name")
+	return name
+}
+
+func (a Request) Attributes(verb string) auth.Attributes {
+	return auth.Attributes{
+		Verb:        verb,
+		Group:       a.Resource.Group,
+		Version:     a.Resource.Version,
+		Resource:    a.Resource.Name,
+		Subresource: a.subresource,
+		Namespace:   RequestNamespace(a.Resource, verb, a.Namespace, a.name),
+		Name:        a.name,
+	}
+}
+
+// isSame reports whether another read needs the same permissions.
+func (a Request) isSame(other Request) bool {
+	return a.Resource == other.Resource && a.Namespace == other.Namespace && a.name == other.name &&
+		a.subresource == other.subresource && a.Indivisible == other.Indivisible && slices.Equal(a.verbs, other.verbs)
+}
+
+// SpansNamespaces reports whether the read covers all namespaces that the caller can read.
+func (a Request) SpansNamespaces() bool {
+	return a.Resource.Namespaced && a.Namespace == "" && !a.Indivisible
+}
+
+// rights checks reads against the cluster's permissions.
+type Permissions struct {
+	authorizer Authorizer // nil: only the kubeconfig's user has permissions
+}
+
+func NewPermissions(authorizer Authorizer) Permissions { return Permissions{authorizer} }
+
+// changed returns a channel that is closed when an identity's permissions may have changed, or nil
+// if they cannot change.
+func (r Permissions) changed(identity auth.Identity) <-chan struct{} {
+	if r.authorizer == nil || identity.IsKubeconfigUser() {
+		return nil
+	}
+	return r.authorizer.Changed()
+}
+
+// Scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
+// read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
+// all. Then All means no more than that. A read of several namespaces needs each of its permissions in
+// each of them, because an authorizer that denies can precede RBAC.
+func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
+	scope := auth.Namespaces{All: true}
+	if identity.IsKubeconfigUser() {
+		return scope, nil // the API server has checked the permissions of this user when it filled the cache
+	}
+	var everywhere []auth.Attributes
+	narrow := func(allowed auth.Namespaces, attributes auth.Attributes) error {
+		if scope = intersect(scope, allowed); scope.All || len(scope.Names) > 0 {
+			return nil
+		}
+		return Forbidden(identity, attributes, "")
+	}
+	for request := &access; request != nil; request = request.also {
+		for _, verb := range request.verbs {
+			attributes := request.Attributes(verb)
+			allowed, err := r.allowed(ctx, identity, *request, attributes)
+			if err == nil {
+				err = narrow(allowed, attributes)
+			}
+			if err != nil {
+				return auth.Namespaces{}, err
+			}
+			if allowed.All {
+				everywhere = append(everywhere, attributes)
+			}
+		}
+	}
+	if scope.All {
+		return scope, nil
+	}
+	for _, attributes := range everywhere {
+		allowed, err := r.authorizer.Among(ctx, identity, attributes, scope.Names)
+		if err == nil {
+			err = narrow(allowed, attributes)
+		}
+		if err != nil {
+			return auth.Namespaces{}, err
+		}
+	}
+	return scope, nil
+}
+
+// ScopeIfAny is like scope, but returns no namespaces instead of a Forbidden error.
+func (r Permissions) ScopeIfAny(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
+	scope, err := r.Scope(ctx, identity, access)
+	if apierrors.IsForbidden(err) {
+		return auth.Namespaces{}, nil
+	}
+	return scope, err
+}
+
+// allowed returns the namespaces in which an identity has a permission of a read.
+func (r Permissions) allowed(ctx context.Context, identity auth.Identity, access Request, attributes auth.Attributes) (auth.Namespaces, error) {
+	switch {
+	case r.authorizer == nil:
+		return auth.Namespaces{}, Forbidden(identity, attributes, "")
+	case access.SpansNamespaces():
+		return r.authorizer.Namespaces(ctx, identity, attributes)
+	}
+	decision, err := r.authorizer.Authorize(ctx, identity, attributes)
+	if err == nil && !decision.Allowed {
+		err = Forbidden(identity, attributes, decision.Reason)
+	}
+	return auth.Namespaces{All: err == nil}, err
+}
+
+// ListsAll reports whether a caller can list all objects of a resource. It makes one review at
+// most.
+func (r Permissions) ListsAll(ctx context.Context, identity auth.Identity, resource informerhub.Resource) (bool, error) {
+	switch {
+	case identity.IsKubeconfigUser():
+		return true, nil
+	case r.authorizer == nil:
+		return false, nil
+	}
+	decision, err := r.authorizer.Authorize(ctx, identity, ToList(resource, "", "").Attributes("list"))
+	return decision.Allowed && err == nil, err
+}
+
+// intersect returns the intersection of two sets of namespaces.
+func intersect(a, b auth.Namespaces) auth.Namespaces {
+	switch {
+	case a.All:
+		return b
+	case b.All:
+		return a
+	}
+	var names []string
+	for _, name := range a.Names {
+		if b.Contains(name) {
+			names = append(names, name)
+		}
+	}
+	return auth.Namespaces{Names: names}
+}
+
+// Covers reports whether set contains all namespaces of other.
+func Covers(set, other auth.Namespaces) bool {
+	if set.All || other.All {
+		return set.All
+	}
+	return len(intersect(set, other).Names) == len(other.Names)
+}
+
+// Restriction returns the scope as the namespaces of a selection.
+func Restriction(scope auth.Namespaces) []string {
+	switch {
+	case scope.All:
+		return nil
+	case scope.Names == nil:
+		return []string{}
+	}
+	return scope.Names
+}
+
+// Forbidden returns an error with the API server's own message, which is the same whether the
+// object exists or not.
+func Forbidden(identity auth.Identity, attributes auth.Attributes, reason string) error {
+	resource := attributes.Resource
+	if attributes.Subresource != "" {
+		resource += "/" + attributes.Subresource
+	}
+	text := fmt.Sprintf("User %q cannot %s resource %q in API group %q", identity.Username, attributes.Verb, resource, attributes.Group)
+	if attributes.Namespace != "" {
+		text += fmt.Sprintf(" in the namespace %q", attributes.Namespace)
+	} else {
+		text += " at the cluster scope"
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: attributes.Group, Resource: attributes.Resource}, attributes.Name, errors.New(text))
+}
+
+// PodLogs is the resource that the permission for a log names.
+var PodLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
+
+// ToGetLog returns the read of a pod's log.
+func ToGetLog(namespace, name string) Request {
+	access := ToGet(PodLogs, namespace, name)
+	access.subresource = "log"
+	return access
+}
+
+// Decide returns the decision on one request of an identity. Without an authorizer, the request is denied.
+func (r Permissions) Decide(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error) {
+	if r.authorizer == nil {
+		return auth.Decision{}, nil
+	}
+	return r.authorizer.Authorize(ctx, identity, attributes)
+}
+
+// maxNamedNamespaces bounds the namespaces that a warning names. The response's own list is
+// complete: 16,000 of the longest names fit in addition to a page.
+const maxNamedNamespaces = 20
+
+// Coverage returns the namespaces that a response covers, and the warning that it covers no
+// others. Both are empty if the response is complete. Neither contains anything about namespaces
+// that the caller cannot read, not even their number.
+func Coverage(access Request, scope auth.Namespaces) (namespaces, warnings []string) {
+	if scope.All {
+		return nil, nil
+	}
+	named, more := scope.Names, ""
+	if len(named) > maxNamedNamespaces {
+		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
+	}
+	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.Resource.GroupResource())
+	if access.also != nil {
+		needed += " and get their logs"
+	}
+	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s in the others",
+		len(scope.Names), strings.Join(named, ", "), more, needed)
+	return scope.Names, []string{warning}
+}
+
+// collectionVerbs are the verbs of requests without an object's name in their path, even if a field
+// selector selects a name.
+var collectionVerbs = []string{"list", "watch", "create", "deletecollection"}
+
+// RequestNamespace returns the namespace that the API server authorizes a request in: a request for
+// one Namespace is a request in that namespace, although Namespaces are cluster-scoped. So a Role
+// can allow it, and an authorizer that denies access to a namespace denies it.
+func RequestNamespace(resource informerhub.Resource, verb, namespace, name string) string {
+	if resource.Group == "" && resource.Name == "namespaces" && name != "" && !slices.Contains(collectionVerbs, verb) {
+		return name
+	}
+	return namespace
+}

@@ -1,0 +1,171 @@
+package budget
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+// responseShare is the answer memory: what unary responses may use while they are built and sent.
+var responseShare = edge.Share{Part: 4, Least: 32 << 20, Most: 512 << 20, Unlimited: 128 << 20}
+
+const (
+	// responsePart limits one caller to a fifth of it.
+	responsePart = 5
+	// maxResponsesWaiting bounds the calls of one caller that wait for memory.
+	maxResponsesWaiting = 64
+	// memoryPatience is the time after which a call that waits for memory is rejected.
+	memoryPatience = 5 * time.Second
+	// writePatience is the time that the response to a change waits for memory.
+	writePatience = 30 * time.Second
+)
+
+// responseMemory bounds the memory of unary responses, in all and for each caller.
+//
+// A call reserves memory before it builds its response, and releases it after the response has been
+// written to the connection. Connect encodes, compresses and writes a response after the handler of
+// the RPC has returned, so the HTTP handler around it releases the memory. A client that does not
+// read its response cannot keep the memory for long: see responseWriter.
+type Responses struct {
+	Memory   *fairqueue.Queue // in bytes
+	Upstream *fairqueue.Queue // of responses of the API server, in bytes; see liveBody
+	// MaxUpstream is the part of upstream that one caller can use.
+	MaxUpstream int64
+	patience    edge.Patience
+}
+
+func NewResponses(limits edge.Limits, metrics *edge.Metrics) *Responses {
+	memory, live := responseShare.Bytes(), liveShare.Bytes()
+	maxLive := limits.Part(live, livePart)
+	return &Responses{
+		Memory: metrics.Queue("response_bytes", fairqueue.New(fairqueue.Limits{
+			Name: "response memory", Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting,
+		})),
+		Upstream:    metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
+		MaxUpstream: maxLive,
+		patience:    edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},
+	}
+}
+
+// serve returns a handler of unary calls. Each call releases its memory when it ends.
+func (m *Responses) serve(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, call := m.Begin(r.Context())
+		defer call.Release()
+		next.ServeHTTP(newResponseWriter(w, m.patience, call), r.WithContext(ctx))
+	})
+}
+
+// Begin returns the context of a call, and the memory that it holds, which the caller must release.
+func (m *Responses) Begin(ctx context.Context) (context.Context, *callMemory) {
+	call := &callMemory{budget: m}
+	return context.WithValue(ctx, callMemoryKey{}, call), call
+}
+
+// Handle wraps a handler like serve, and returns it with the path that it is mounted at.
+func (m *Responses) Handle(path string, next http.Handler) (string, http.Handler) {
+	return path, m.serve(next)
+}
+
+type callMemoryKey struct{}
+
+// callMemory is the memory of one call. It is owned by the goroutine of the call's handler.
+type callMemory struct {
+	budget    *Responses
+	caller    string // see edge.CallerKey; empty while no memory is reserved
+	held      []func()
+	liveBytes int64  // bytes of the API server's responses
+	liveErr   error  // why no more of them are read
+	endSlot   func() // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
+}
+
+// callMemoryOf returns the memory of a call, or nil for a stream, which has none.
+func callMemoryOf(ctx context.Context) *callMemory {
+	call, _ := ctx.Value(callMemoryKey{}).(*callMemory)
+	return call
+}
+
+// delaysOthers reports whether another call waits for the memory that this call's caller uses.
+func (m *callMemory) delaysOthers() bool { return m.caller != "" && m.budget.Memory.Delays(m.caller) }
+
+// endSlotIfAny ends the processor slot in which the response has been built, if there is one.
+func (m *callMemory) endSlotIfAny() {
+	if m.endSlot != nil {
+		m.endSlot()
+	}
+}
+
+func (m *callMemory) Release() {
+	m.endSlotIfAny()
+	for _, release := range m.held {
+		release()
+	}
+	m.held = nil
+}
+
+// ReserveResponse blocks until bytes of memory are reserved for the response, which the call
+// releases after the response has been sent. It returns a *edge.LimitError after memoryPatience. A call
+// reserves once, because calls with reserved memory must not wait for more; see ReserveMore.
+func ReserveResponse(ctx context.Context, bytes int) error {
+	call := callMemoryOf(ctx)
+	if call == nil {
+		return nil
+	}
+	if call.acquire(ctx, bytes, memoryPatience) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errResponseMemory()
+}
+
+// acquire waits for memory, and reports whether it was reserved.
+func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
+	m.caller = edge.CallerKey(edge.IdentityFrom(ctx))
+	release, err := m.budget.Memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
+	if err == nil {
+		m.held = append(m.held, release)
+	}
+	return err == nil
+}
+
+// ReserveMore reserves memory for a response that is larger than expected. It does not wait.
+func ReserveMore(ctx context.Context, bytes int) error {
+	call := callMemoryOf(ctx)
+	if call == nil {
+		return nil
+	}
+	release, ok := call.budget.Memory.TryAcquire(edge.CallerKey(edge.IdentityFrom(ctx)), int64(bytes))
+	if !ok {
+		return errResponseMemory()
+	}
+	call.held = append(call.held, release)
+	return nil
+}
+
+// ReserveWriteResponse reserves memory for the response to a change, like ReserveResponse. It never
+// rejects the call, because the change has been made: if there is no memory within writePatience,
+// the response is sent without a reservation.
+func ReserveWriteResponse(ctx context.Context, bytes int) error {
+	call := callMemoryOf(ctx)
+	if call == nil {
+		return nil
+	}
+	call.acquire(ctx, bytes, writePatience)
+	return context.Cause(ctx)
+}
+
+func errResponseMemory() error {
+	return Busy(edge.LimitResponseMemory, "too many responses are being sent, to you or in all, for the memory of the service")
+}
+
+// Busy returns the error for a call that has waited too long. Calls that were rejected together get
+// different retry times.
+func Busy(limit edge.Limit, over string) error {
+	return &edge.LimitError{Limit: limit, Over: over, Wait: time.Second + rand.N(4*time.Second)}
+}

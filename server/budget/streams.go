@@ -1,0 +1,90 @@
+package budget
+
+import (
+	"context"
+	"math"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+)
+
+// sendShare is the estimated memory of the messages that all streams send.
+var sendShare = edge.Share{Part: 32, Least: 16 << 20, Most: 128 << 20, Unlimited: 128 << 20}
+
+const (
+	// sendPart limits the streams of one caller to a part of sendShare, and minCallerSendMemory is the smallest
+	// part.
+	sendPart            = 16
+	minCallerSendMemory = 4 << 20
+	// freeSendMemory is the size up to which a batch is not counted. So a caller with many unread
+	// streams still receives small changes on its other streams.
+	freeSendMemory = 32 << 10
+	// messageCopies is the number of copies of a message while it is sent: the encoded message, the
+	// one in Connect's buffer, and the one that is written to the connection.
+	messageCopies = 3
+	// messageForms is the factor by which a message takes more memory if it is decoded to be sent
+	// as JSON.
+	messageForms = 16
+	// builtForm is the factor by which a decoded message takes more memory than an encoded one, if it
+	// has many small messages and strings.
+	builtForm = 6
+)
+
+// NewMessageQueue returns the queue for the memory of messages that streams send. A stream reserves
+// memory before it encodes a batch, and releases it when the client has read the batch.
+func NewMessageQueue() *fairqueue.Queue {
+	total := sendShare.Bytes()
+	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: total, PerKey: max(total/sendPart, minCallerSendMemory), Waiting: math.MaxInt})
+}
+
+// Messages is the memory for the messages of one caller's streams.
+type Messages struct {
+	Queue  *fairqueue.Queue
+	Caller string
+}
+
+// Held is the part of it that one stream has reserved.
+type Held struct {
+	Release func()
+	Awaited func() bool // whether others wait for it; nil if it is not counted
+}
+
+// Reserve blocks until memory to send a batch is reserved, with the bytes of joined objects. The
+// caller must call release.
+func (m Messages) Reserve(ctx context.Context, batch informerhub.Batch, joined int, decoded bool) (Held, error) {
+	return m.reserveBytes(ctx, sendSize(batch, joined, decoded))
+}
+
+// ReserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
+// in its decoded form, and has about the given number of bytes when it is encoded.
+func (m Messages) ReserveMessage(ctx context.Context, bytes int, asJSON bool) (Held, error) {
+	if asJSON {
+		return m.reserveBytes(ctx, messageCopies*messageForms*bytes)
+	}
+	return m.reserveBytes(ctx, (messageCopies+builtForm)*bytes)
+}
+
+func (m Messages) reserveBytes(ctx context.Context, size int) (Held, error) {
+	if size <= freeSendMemory {
+		return Held{Release: func() {}}, nil
+	}
+	release, err := m.Queue.Acquire(ctx, m.Caller, int64(size))
+	if err != nil {
+		return Held{}, err
+	}
+	return Held{release, func() bool { return m.Queue.Delays(m.Caller) }}, nil
+}
+
+// sendSize estimates the memory to send a batch: its objects, the joined objects, and one message.
+func sendSize(batch informerhub.Batch, joined int, decoded bool) int {
+	objects, largest := batch.Sizes()
+	objects += joined
+	message := messageCopies * max(largest+min(joined, joins.MaxRowBytes), min(objects, encode.MaxEventsBytes))
+	if decoded {
+		message *= messageForms
+	}
+	return objects + message
+}

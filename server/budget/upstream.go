@@ -1,0 +1,103 @@
+package budget
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"golang.org/x/net/http2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+)
+
+// liveShare is the memory for responses of the API server that are read for callers. They share
+// nothing with a cache.
+var liveShare = edge.Share{Part: 8, Least: 64 << 20, Most: 512 << 20, Unlimited: 512 << 20}
+
+const (
+	// livePart limits one caller to half of it.
+	livePart = 2
+	// liveStep is the unit in which memory for a response is reserved while it is read.
+	liveStep = 256 << 10
+)
+
+// ReservingClient returns a client that reserves memory for responses while it reads them, on
+// behalf of a unary call: the API server's responses can have any size, and decoding begins when
+// all of the response is in memory. The call releases the memory when it ends.
+func ReservingClient(ctx context.Context, client *http.Client) *http.Client {
+	call := callMemoryOf(ctx)
+	if call == nil {
+		return client
+	}
+	weighed := *client
+	weighed.Transport = liveTransport{call, edge.CallerKey(edge.IdentityFrom(ctx)), client.Transport}
+	return &weighed
+}
+
+// liveTransport reserves memory for the bodies of responses.
+type liveTransport struct {
+	call   *callMemory
+	caller string
+	http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t liveTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = &liveBody{ReadCloser: response.Body, liveTransport: t}
+	}
+	return response, err
+}
+
+// liveBody is the body of a response. Reading fails when the caller, or all callers together, use
+// all memory for such responses. UpstreamError returns the reason.
+type liveBody struct {
+	io.ReadCloser
+	liveTransport
+	read, held int
+}
+
+// errNotReserved ends the reading of a response. It is the only error that client-go does not log.
+var errNotReserved = http2.StreamError{Code: http2.ErrCodeCancel}
+
+// Read implements io.Reader. After it has failed for lack of memory it fails for good: client-go reads
+// on after an error, to reuse the connection.
+func (b *liveBody) Read(p []byte) (int, error) {
+	if b.call.liveErr != nil {
+		return 0, errNotReserved
+	}
+	n, err := b.ReadCloser.Read(p)
+	for b.read += n; b.read > b.held; b.held += liveStep {
+		if b.call.liveErr = b.call.reserveLive(b.caller); b.call.liveErr != nil {
+			return n, errNotReserved
+		}
+	}
+	return n, err
+}
+
+// reserveLive reserves one more step for a response of the API server. It does not wait, because
+// the call has reserved memory that others may wait for.
+func (m *callMemory) reserveLive(caller string) error {
+	if m.liveBytes += liveStep; m.liveBytes > m.budget.MaxUpstream {
+		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
+			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.MaxUpstream>>20)
+	}
+	release, ok := m.budget.Upstream.TryAcquire(caller, liveStep)
+	if !ok {
+		return Busy(edge.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
+	}
+	m.held = append(m.held, release)
+	return nil
+}
+
+// UpstreamError returns the reason why a response of the API server was not read, if there is one, and
+// err otherwise.
+func UpstreamError(ctx context.Context, err error) error {
+	if call := callMemoryOf(ctx); err != nil && call != nil && call.liveErr != nil {
+		return call.liveErr
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package budget
+
+import (
+	"net/http"
+
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+// responseWriter writes the response of one call, and aborts it if the client does not read; see
+// [edge.Unread]. It is owned by the goroutine of the call's handler.
+type responseWriter struct {
+	http.ResponseWriter
+	unread      edge.Unread
+	beforeWrite func() // called before each write, when the response has been built
+}
+
+func newResponseWriter(w http.ResponseWriter, patience edge.Patience, call *callMemory) *responseWriter {
+	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
+	writer.unread.Follow(w, patience)
+	writer.unread.SetGuard(edge.Guard{Awaited: call.delaysOthers})
+	return writer
+}
+
+// Write implements http.ResponseWriter.
+func (w *responseWriter) Write(p []byte) (written int, err error) {
+	w.beforeWrite()
+	return w.unread.Write(w.ResponseWriter, p)
+}
+
+// WriteHeader implements http.ResponseWriter. If connect cannot encode a response that has a tag, the
+// error must not be stored under that tag.
+func (w *responseWriter) WriteHeader(status int) {
+	if header := w.Header(); status >= http.StatusBadRequest && header.Get("ETag") != "" {
+		header.Del("ETag")
+		header.Set("Cache-Control", "no-store")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Flush implements http.Flusher.
+func (w *responseWriter) Flush() {
+	w.unread.Begin()
+	defer w.unread.Pause()
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap returns the wrapped writer for http.ResponseController.
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,8 @@
+// Package logs implements PodService: GetLogs reads one log, and GetLogLines the lines of many, as one sequence.
+//
+// Logs are opened at the API server as the caller, which checks the caller's permission then. Afterwards the access lease of the
+// stream re-checks it. The pods of GetLogLines are selected like those of a list, and followed like those of a watch; what becomes
+// of their lines is decided by server/loglines, which this package feeds with pods and open logs.
+//
+// The logs that are open, and those that a client leaves unread, are bounded for each caller.
+package logs

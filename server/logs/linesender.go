@@ -1,0 +1,147 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/loglines"
+)
+
+// openLines opens a log for loglines.
+func (p *Pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser, error) {
+	options := &corev1.PodLogOptions{Container: read.Container, Follow: read.Follow, Previous: read.Previous, Timestamps: true, TailLines: read.Tail}
+	if !read.Since.IsZero() {
+		options.SinceTime = &metav1.Time{Time: read.Since}
+	}
+	body, err := p.openBody(ctx, read.Namespace, read.Pod, options)
+	if err != nil {
+		return nil, openError(err)
+	}
+	return &lineBody{ReadCloser: body, ctx: ctx}, nil
+}
+
+// lineBody is an open log. The errors of Read are for callers: those of the connection contain the
+// addresses of the API server and the service.
+type lineBody struct {
+	io.ReadCloser
+	ctx context.Context // of the connection
+}
+
+func (b *lineBody) Read(p []byte) (int, error) {
+	count, err := b.ReadCloser.Read(p)
+	if err == nil {
+		return count, nil
+	}
+	if err = whyEnded(b.ctx, err); err == nil {
+		return count, io.EOF
+	}
+	return count, openError(err)
+}
+
+// openError returns the error of a log that could not be opened, or was cut off, for loglines.
+func openError(err error) error {
+	var failed apierrors.APIStatus
+	if !errors.As(err, &failed) {
+		warnUnopened(err)
+		return err // loglines does not send its text
+	}
+	status := failed.Status()
+	return &loglines.OpenError{
+		Reason: string(status.Reason), Message: status.Message,
+		IsWaiting: status.Code == http.StatusBadRequest,
+		IsFinal:   status.Code == http.StatusForbidden || status.Code == http.StatusNotFound,
+	}
+}
+
+// warnUnopened logs why the API server could not be reached, which callers do not receive.
+func warnUnopened(err error) {
+	var unavailable *discovery.UnavailableError
+	if errors.As(err, &unavailable) {
+		slog.Warn("a log could not be opened", "error", err)
+	}
+}
+
+// lineSender sends the batches of one stream. It is owned by the goroutine that sends them.
+type lineSender struct {
+	leasedSender
+	stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]
+}
+
+// send sends a batch under a valid lease. What is of namespaces that the caller can no longer read is
+// omitted.
+func (s *lineSender) send(ctx context.Context, batch loglines.Batch) error {
+	return s.sendPermitted(ctx, max(1, batch.OpenLogs), func() error { return s.stream.Send(s.response(batch)) })
+}
+
+func (s *lineSender) response(batch loglines.Batch) *kubeconnectv1.GetLogLinesResponse {
+	response := &kubeconnectv1.GetLogLinesResponse{}
+	for _, notice := range batch.Notices {
+		response.Warnings = append(response.Warnings, notice.Warnings...)
+		if notice.CoversAll || len(notice.Namespaces) > 0 {
+			response.CoversAll, response.Namespaces = notice.CoversAll, notice.Namespaces
+		}
+	}
+	for _, event := range batch.Events {
+		if event.Namespace == "" || s.lease.Scope.Contains(event.Namespace) { // without one it is that of the stream
+			response.Events = append(response.Events, encodeLogEvent(event))
+		}
+	}
+	for _, line := range batch.Lines {
+		if s.lease.Scope.Contains(line.Namespace) {
+			response.Lines = append(response.Lines, encodeLogLine(line))
+		}
+	}
+	for _, position := range batch.Positions {
+		if s.lease.Scope.Contains(position.Namespace) {
+			response.Positions = append(response.Positions, encodeLogPosition(position))
+		}
+	}
+	return response
+}
+
+func encodeLogLine(line loglines.SentLine) *kubeconnectv1.LogLine {
+	encoded := &kubeconnectv1.LogLine{
+		Namespace: line.Namespace, Pod: line.Pod, Container: line.Container,
+		Sequence: int32(line.Ordinal - 1), Text: line.Text, Cut: line.Cut, Context: line.Context, Gap: line.Gap,
+	}
+	if !line.Time.IsZero() {
+		encoded.Time = timestamppb.New(line.Time)
+	}
+	return encoded
+}
+
+func encodeLogPosition(position loglines.LogPosition) *kubeconnectv1.LogPosition {
+	return &kubeconnectv1.LogPosition{
+		Namespace: position.Namespace, Pod: position.Pod, Container: position.Container,
+		Time: timestamppb.New(position.Time), Sequence: int32(position.Ordinal - 1),
+	}
+}
+
+// logEventTypes are the types of events.
+var logEventTypes = map[loglines.EventType]kubeconnectv1.LogEventType{
+	loglines.Began:         kubeconnectv1.LogEventType_LOG_EVENT_TYPE_BEGAN,
+	loglines.Ended:         kubeconnectv1.LogEventType_LOG_EVENT_TYPE_ENDED,
+	loglines.WaitingForLog: kubeconnectv1.LogEventType_LOG_EVENT_TYPE_WAITING,
+	loglines.Failed:        kubeconnectv1.LogEventType_LOG_EVENT_TYPE_FAILED,
+	loglines.LinesLost:     kubeconnectv1.LogEventType_LOG_EVENT_TYPE_LINES_LOST,
+	loglines.LimitReached:  kubeconnectv1.LogEventType_LOG_EVENT_TYPE_LIMIT_REACHED,
+}
+
+func encodeLogEvent(event loglines.Event) *kubeconnectv1.LogEvent {
+	return &kubeconnectv1.LogEvent{
+		Type: logEventTypes[event.Type], Namespace: event.Namespace, Pod: event.Pod, PodUid: event.UID, Container: event.Container,
+		RestartCount: int32(event.Run), Reason: event.Reason, Message: edge.CutMessage(event.Message), ExitCode: event.ExitCode,
+	}
+}

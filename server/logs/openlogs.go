@@ -1,0 +1,54 @@
+package logs
+
+import (
+	"fmt"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+const (
+	// maxOpenLogs bounds the logs that all streams of log lines have open, and maxCallerOpenLogs those
+	// of one caller. Each has a goroutine, a request to the API server and a connection to a node. A
+	// silent one uses some KiB; one that writes lines of 64 KiB that a client does not read also
+	// counts as unread.
+	maxOpenLogs       = 4096
+	maxCallerOpenLogs = 512
+	// contextLogs is the number of logs that one counts as whose last lines are kept because the next
+	// one may match.
+	contextLogs = 4
+	// openLogBytes estimates the memory of a silent log: goroutines, a request and small buffers. contextBytes is
+	// that of the lines that are kept because the next one may match.
+	openLogBytes = 32 << 10
+	contextBytes = 256 << 10
+)
+
+func newOpenLogs() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxOpenLogs, PerKey: maxCallerOpenLogs})
+}
+
+// openLogs counts the open logs of a stream of lines.
+type openLogs struct {
+	queue   *fairqueue.Queue
+	caller  string
+	account ledger.Account
+	weight  int64 // of a log
+	bytes   int   // of a log
+}
+
+// acquire counts another log until release is called. It returns an error if there are too many.
+func (o openLogs) acquire() (release func(), err error) {
+	endCount, ok := o.queue.TryAcquire(o.caller, o.weight)
+	if !ok {
+		return nil, &edge.LimitError{Limit: edge.LimitOpenLogs, Over: fmt.Sprintf(
+			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
+			maxCallerOpenLogs, maxOpenLogs, contextLogs)}
+	}
+	charge, err := o.account.Charge(o.bytes)
+	if err != nil {
+		endCount()
+		return nil, err
+	}
+	return func() { charge.Release(); endCount() }, nil
+}

@@ -1,0 +1,213 @@
+package reads
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/target"
+	"github.com/kubeconnect/kubeconnect/server/tokens"
+)
+
+// continuation creates the list that a later page is taken from: the state of a cache at the list's
+// version, or the API server's list at exactly that version. It is owned by one call.
+type continuation struct {
+	lists  *Lists
+	params listParams
+	token  tokens.Page
+	access access.Request
+	scope  auth.Namespaces
+}
+
+// continued returns the list of a page token, for a caller that can read all of it.
+func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, error) {
+	token, err := tokens.ReadPage(params.pageToken, params.query)
+	if err != nil {
+		return nil, err
+	}
+	return target.OnResource(ctx, l.targets, params.Resource, func(resource informerhub.Resource) (*pagedList, error) {
+		c := &continuation{lists: l, params: params, token: token}
+		return c.list(ctx, resource)
+	})
+}
+
+func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
+	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
+	if c.scope, err = c.lists.permissions.Scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
+		return nil, err
+	}
+	c.scope = c.token.Within(c.scope, c.access.Indivisible)
+	if isLive(resource, c.params.consistency) || !tokens.PinsObjects(c.token.Position.Version) {
+		related, err := c.lists.snapshots.relations.Resolve(ctx, c.params.Related, resource, c.params.consistency)
+		if err != nil {
+			return nil, err
+		}
+		return c.fromAPIServer(ctx, related)
+	}
+	cache, err := c.lists.hub.Cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return c.fromCache(ctx, cache)
+}
+
+// check rejects a list that is not the same as at its first page.
+func (c *continuation) check(related Relation) error {
+	if c.token.Served != c.lists.servedAs(c.access.Resource, c.scope, related) {
+		return errPageChanged
+	}
+	return nil
+}
+
+func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) (*pagedList, error) {
+	if err := c.await(ctx, cache); err != nil {
+		return nil, err
+	}
+	found, err := c.lists.snapshots.selectionOf(ctx, cache, c.params.SnapshotParams, c.access, c.scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(found.related); err != nil {
+		return nil, err
+	}
+	list, err := c.take(ctx, found)
+	switch {
+	case errors.Is(err, informerhub.ErrUndone):
+		return nil, errPageUndone
+	case errors.Is(err, informerhub.ErrForgotten):
+		list, err = c.fromAPIServer(ctx, found.related)
+		if apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			// The caller did not request a list from the API server, and may only be able to read
+			// the cache.
+			err = errPageExpired
+		}
+		if err == nil {
+			list.freshness = found.freshness
+		}
+	}
+	return list, err
+}
+
+// await waits until the cache has all changes up to the list's version.
+func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) error {
+	err := cache.AwaitPosition(ctx, c.token.Position, target.VersionTimeout)
+	switch {
+	case errors.Is(err, informerhub.ErrUndone):
+		return errPageUndone
+	case apierrors.IsTimeout(err):
+		return errPageAhead
+	case err != nil || c.token.Incomplete:
+		return err
+	}
+	complete, err := cache.AwaitComplete(ctx, c.token.Position.Version, completePatience)
+	if err == nil && !complete {
+		err = errPageIncomplete
+	}
+	return err
+}
+
+// take returns the objects of a selection as they were at the list's version, starting after the
+// token's last object where the order allows it.
+func (c *continuation) take(ctx context.Context, found Result) (*pagedList, error) {
+	if c.params.order.Paths() == 0 && found.related.owner == nil {
+		limit, mostBytes := mostFor(c.params)
+		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.Position, c.token.Last, limit, mostBytes)
+		found.Snapshot = informerhub.Snapshot{Objects: objects}
+		return &pagedList{Result: found, token: c.token, more: more}, err
+	}
+	if err := found.cache.Holds(c.token.Position); err != nil {
+		return nil, err
+	}
+	if cached, ok := c.lists.cache.find(c.token.KeyFor(edge.IdentityFrom(ctx))); ok && !cached.unshared {
+		return c.takeByName(ctx, found, cached.names)
+	}
+	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.Position)
+	if found, err = c.lists.snapshots.withSnapshot(ctx, found, snapshot, err); err != nil {
+		return nil, err
+	}
+	return c.wholeOf(found), nil
+}
+
+// takeByName returns the objects that follow the token's last object in a list whose names are
+// cached.
+func (c *continuation) takeByName(ctx context.Context, found Result, names []informerhub.ObjectName) (*pagedList, error) {
+	pageNames, err := itemsAfter(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
+	if err != nil {
+		return nil, err
+	}
+	limit, mostBytes := mostFor(c.params)
+	objects, err := found.cache.ListNamed(ctx, c.token.Position, pageNames[:min(limit, len(pageNames))], mostBytes)
+	found.Snapshot = informerhub.Snapshot{Objects: objects}
+	return &pagedList{Result: found, token: c.token, more: len(objects) < len(pageNames)}, err
+}
+
+// fromAPIServer returns the API server's list at exactly the list's version.
+func (c *continuation) fromAPIServer(ctx context.Context, related Relation) (*pagedList, error) {
+	if err := c.check(related); err != nil {
+		return nil, err
+	}
+	if cached := c.cachedFor(ctx); cached != nil {
+		return cached, nil
+	}
+	version := ""
+	if tokens.PinsObjects(c.token.Position.Version) {
+		version = c.token.Position.Version
+	}
+	found, err := c.lists.snapshots.live(ctx, c.params.SnapshotParams, c.access, c.scope, related, version)
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return nil, errPageExpired
+	case err != nil:
+		return nil, err
+	}
+	return c.wholeOf(found), nil
+}
+
+func (c *continuation) wholeOf(found Result) *pagedList {
+	found.warnings = nil // the first page had them
+	return &pagedList{Result: found, token: c.token, complete: true, order: c.params.order, hashed: c.token.Objects != ""}
+}
+
+// cachedFor returns the cached list of the API server, or nil if it is not cached.
+func (c *continuation) cachedFor(ctx context.Context) *pagedList {
+	found, ok := c.lists.cache.find(c.token.KeyFor(edge.IdentityFrom(ctx)))
+	if !ok || !found.unshared {
+		return nil
+	}
+	found.freshness = c.lists.hub.Freshness() // the list can be older
+	return &pagedList{Result: found.Result, token: c.token, complete: true}
+}
+
+// cacheList caches a list that is expensive to create and of which another page may be requested.
+// It reports whether the next page takes no longer than this one.
+func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
+	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
+		return true
+	}
+	identity := edge.IdentityFrom(ctx)
+	return l.cache.add(list.token.KeyFor(identity), edge.CallerKey(identity), list.Result)
+}
+
+var (
+	errPageExpired = apierrors.NewResourceExpired(
+		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
+	errPageUndone = apierrors.NewResourceExpired(
+		"the list has expired: its history has been undone, as by a restored backup; list again from the first page")
+	errPageNotKept = apierrors.NewResourceExpired(
+		"the list has expired: it was read from the API server, and there was no memory to cache it for its next pages; list again from the first page, " +
+			"with larger pages or fewer objects")
+	errPageIncomplete = apierror.Failure(metav1.StatusReasonServiceUnavailable,
+		"this replica does not know all deletions at the list's version yet: retry")
+	errPageAhead = apierror.Failure(metav1.StatusReasonServiceUnavailable,
+		"this replica has not reached the list's version yet: retry")
+	errPageChanged = apierrors.NewResourceExpired(
+		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +
+			"resource is different now; list again from the first page")
+)

@@ -1,0 +1,226 @@
+package reads
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+	"github.com/kubeconnect/kubeconnect/server/target"
+)
+
+// Relater resolves joins to the resources that they read. It is owned by one call, or by one
+// goroutine of a stream.
+type Relater struct {
+	Hub       *informerhub.Hub
+	Targets   *target.Resolver
+	snapshots *Snapshots
+	params    Selection
+	listed    informerhub.Resource
+	// scope returns the namespaces that a read of related objects can cover; none without the
+	// permission.
+	scope func(context.Context, access.Request) (auth.Namespaces, error)
+
+	Caches   []*informerhub.Cache // that the joins read
+	warnings []string
+	// ownerKinds is the number of kinds of owners that were followed.
+	ownerKinds int
+	Unserved   map[schema.GroupKind]bool // kinds of owners that the cluster did not serve
+}
+
+// join adds the joins of a page to a list, for what the caller can read.
+func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) error {
+	if len(params.joins) == 0 {
+		return nil
+	}
+	list.relater = l.snapshots.Relater(params.Selection, list.resource, func(ctx context.Context, read access.Request) (auth.Namespaces, error) {
+		return l.permissions.ScopeIfAny(ctx, edge.IdentityFrom(ctx), read)
+	})
+	resolved, err := list.relater.ResolveAll(ctx, params.joins)
+	list.joined = joins.NewPage(resolved, budget.ReserveMore)
+	return err
+}
+
+// Relater returns a relater of joins to the objects of a resource.
+func (s *Snapshots) Relater(params Selection, listed informerhub.Resource, scope func(context.Context, access.Request) (auth.Namespaces, error)) *Relater {
+	return &Relater{Hub: s.hub, Targets: s.targets, snapshots: s, params: params, listed: listed, scope: scope}
+}
+
+// ResolveAll resolves joins.
+func (r *Relater) ResolveAll(ctx context.Context, all []JoinParams) ([]joins.Join, error) {
+	var resolved []joins.Join
+	for _, join := range all {
+		found, err := r.resolve(ctx, join)
+		if err != nil {
+			return nil, edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+		}
+		resolved = append(resolved, found)
+	}
+	return resolved, nil
+}
+
+// AllWarnings returns the warnings about the resources of the joins. It returns none for no joins.
+func (r *Relater) AllWarnings() []string {
+	if r == nil {
+		return nil
+	}
+	return r.warnings
+}
+
+// Freshness returns the freshness of what the joins and another read are computed from.
+func (r *Relater) Freshness(other informerhub.Freshness) informerhub.Freshness {
+	if r == nil {
+		return other
+	}
+	for _, cache := range r.Caches {
+		other = LeastFresh(other, cache.Freshness())
+	}
+	return other
+}
+
+// LeastFresh returns the freshness of what is computed from two sources.
+func LeastFresh(a, b informerhub.Freshness) informerhub.Freshness {
+	least := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
+	if b.LastContact.Before(a.LastContact) {
+		least.LastContact = b.LastContact
+	}
+	return least
+}
+
+// resolve resolves a join.
+func (r *Relater) resolve(ctx context.Context, join JoinParams) (joins.Join, error) {
+	return target.OnResource(ctx, r.Targets, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
+		if !resource.Cacheable() {
+			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
+		}
+		relation, err := relationOf(join, r.listed, resource)
+		if err != nil {
+			return joins.Join{}, err
+		}
+		related, err := r.related(ctx, join.name, resource)
+		if err != nil {
+			return joins.Join{}, err
+		}
+		compiled, err := r.snapshots.compile(ctx, join.filter)
+		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: compiled, View: join.view, Limit: join.limit}, err
+	})
+}
+
+// related returns a resource as the caller can read it.
+func (r *Relater) related(ctx context.Context, join string, resource informerhub.Resource) (joins.Related, error) {
+	read := access.ToList(resource, "", "")
+	if resource.Namespaced {
+		read.Namespace = r.params.Namespace
+	}
+	scope, err := r.scope(ctx, read)
+	if err != nil {
+		return joins.Related{}, err
+	}
+	if !scope.All && len(scope.Names) == 0 {
+		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
+	}
+	cache, err := r.Hub.Cache(ctx, resource)
+	if err != nil {
+		return joins.Related{}, err
+	}
+	if err := target.AwaitVersion(ctx, cache, r.params.MinVersion); err != nil {
+		return joins.Related{}, err
+	}
+	r.Caches = append(r.Caches, cache)
+	r.warnOfCoverage(join, read, scope)
+	return joins.Related{Resource: resource, Cache: cache, Namespaces: access.Restriction(scope)}, nil
+}
+
+// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects.
+func (r *Relater) warnOfCoverage(join string, read access.Request, scope auth.Namespaces) {
+	if r.listed.Namespaced {
+		return
+	}
+	_, warnings := access.Coverage(read, scope)
+	for _, warning := range warnings {
+		r.warnings = append(r.warnings, fmt.Sprintf("join %q: %s", join, warning))
+	}
+}
+
+// relationOf returns the relation of a join between two resources.
+func relationOf(join JoinParams, listed, related informerhub.Resource) (joins.Relation, error) {
+	if err := checkJoinScopes(join.kind, listed, related); err != nil {
+		return nil, err
+	}
+	switch join.kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY:
+		return relationAt(joins.NewNamedBy(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES:
+		return relationAt(joins.NewNames(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		return selectedByRows(listed)
+	case kubeconnectv1.JoinType_JOIN_TYPE_SUBJECT_OF:
+		field := aboutField[listed.GroupResource()]
+		if field == "" {
+			return nil, apierror.BadRequest("type SUBJECT_OF is for events: %s are not events", listed.Name)
+		}
+		return relationAt(joins.NewSubjectOf(field))
+	}
+	return joins.OwnerOf{}, nil
+}
+
+// relationAt returns a relation that depends on a path.
+func relationAt[R joins.Relation](relation R, err error) (joins.Relation, error) {
+	if err != nil {
+		return nil, apierror.BadRequest("path: %v", err)
+	}
+	return relation, nil
+}
+
+// checkJoinScopes rejects a join between resources of which only one is namespaced, where a name or a
+// selector alone does not say which objects are related.
+func checkJoinScopes(kind kubeconnectv1.JoinType, listed, related informerhub.Resource) error {
+	switch kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, kubeconnectv1.JoinType_JOIN_TYPE_OWNER_OF:
+		if related.Namespaced && !listed.Namespaced {
+			return target.NewScopeError(apierror.BadRequest("%s are namespaced, and %s are not: an object of these cannot name one of them", related.Name, listed.Name))
+		}
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES, kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		if listed.Namespaced && !related.Namespaced {
+			return target.NewScopeError(apierror.BadRequest("%s are namespaced, and %s are not: only objects in the same namespace can be related in this way", listed.Name, related.Name))
+		}
+	}
+	return nil
+}
+
+// selectorFields are the fields that can contain an object's own selector.
+var selectorFields = func() *mask.Mask {
+	fields, err := mask.Parse([]string{"spec.selector", "spec.podSelector", "status.selector"})
+	if err != nil {
+		panic(err)
+	}
+	return fields
+}()
+
+// selectedByRows returns the relation of the objects of a resource to those that they select.
+func selectedByRows(listed informerhub.Resource) (joins.Relation, error) {
+	read := selectorOf(listed)
+	if read == nil {
+		return nil, apierror.BadRequest("type SELECTED_BY: %s have no selector", listed.Name)
+	}
+	return joins.SelectedBy(func(row *informerhub.Object) (text string, ok bool, err error) {
+		content, err := row.AppendMaskedJSON(nil, selectorFields)
+		if err != nil {
+			return "", false, err
+		}
+		selector, err := read.parse(content)
+		if err != nil || selector == nil {
+			return "", false, err
+		}
+		return selector.String(), true, nil
+	}), nil
+}

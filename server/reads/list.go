@@ -1,0 +1,177 @@
+package reads
+
+import (
+	"context"
+	"math"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
+	"github.com/kubeconnect/kubeconnect/server/target"
+	"github.com/kubeconnect/kubeconnect/server/tokens"
+)
+
+// listParams are the parsed fields of a request for a page of a list.
+type listParams struct {
+	SnapshotParams
+	order     sorted.Order
+	pageSize  int    // 0 for as many objects as fit
+	pageToken string // empty for the first page
+	query     string // see QueryOf
+	view      encode.View
+	joins     []JoinParams
+}
+
+func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
+	if err := encode.Check(request.GetEncoding()); err != nil {
+		return listParams{}, err
+	}
+	if request.GetPageSize() < 0 {
+		return listParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
+	}
+	p = listParams{pageSize: int(request.GetPageSize()), pageToken: request.GetPageToken(), query: tokens.QueryOf(request)}
+	p.view = encode.View{Encoding: request.GetEncoding(), Messages: edge.WantsMessages(ctx)}
+	if p.view.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
+		return listParams{}, err
+	}
+	if p.order, err = sorted.Parse(request.GetOrderBy()); err != nil {
+		return listParams{}, err
+	}
+	p.SnapshotParams, err = parseSnapshot(request)
+	if request.GetMetadataOnly() {
+		p.Selection = p.OfMetadata()
+	}
+	p.ReadsMetadata = p.ReadsMetadata && p.order.Paths() == 0 && len(request.GetJoins()) == 0
+	if err != nil {
+		return listParams{}, err
+	}
+	p.joins, err = parseListJoins(request)
+	p.view.Joined = joinedBytes(p.joins)
+	return p, err
+}
+
+// Lists has the handler of List. Its methods are safe for concurrent use.
+type Lists struct {
+	hub         *informerhub.Hub
+	targets     *target.Resolver
+	permissions access.Permissions
+	snapshots   *Snapshots
+	generation  string // of page tokens
+	cache       *listCache
+}
+
+// List implements kubeconnect.v1.ResourceService.
+func (l *Lists) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
+	params, err := parseList(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	list, err := l.listFor(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.join(ctx, list, params); err != nil {
+		return nil, err
+	}
+	if err := budget.ReserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))+list.joined.Memory()); err != nil {
+		return nil, err
+	}
+	if err := l.followOwners(ctx, list, params); err != nil {
+		return nil, err
+	}
+	return l.respondWithPage(ctx, list, params)
+}
+
+// listFor returns the list that a page is taken from. A request without a page token starts a new
+// list.
+func (l *Lists) listFor(ctx context.Context, params listParams) (*pagedList, error) {
+	if params.pageToken != "" {
+		return l.continued(ctx, params)
+	}
+	found, err := l.snapshots.Take(ctx, params.SnapshotParams)
+	if err != nil {
+		return nil, err
+	}
+	if found, err = l.completed(ctx, found, params); err != nil {
+		return nil, err
+	}
+	return l.firstOf(found, params), nil
+}
+
+// respondWithPage builds a page of a list, and sorts the list first if necessary.
+func (l *Lists) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
+	long := list.isLongToSort() || len(params.joins) > 0 || budget.IsLong(list.candidates(params.pageSize))
+	return budget.RespondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
+		if err := list.arrange(ctx); err != nil {
+			return nil, err
+		}
+		return l.page(ctx, list, params)
+	})
+}
+
+func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
+	namespaces, warnings := list.Coverage()
+	warnings, list.freshness = append(warnings, list.relater.AllWarnings()...), list.relater.Freshness(list.freshness)
+	response := &kubeconnectv1.ListResponse{
+		Resource:        encode.ShownKind(encode.Kind(list.resource), params.MetadataOnly),
+		ResourceVersion: list.token.Position.Version,
+		Freshness:       encode.Freshness(list.freshness),
+		Source:          list.source,
+		Warnings:        warnings,
+		Namespaces:      namespaces,
+	}
+	objects, err := list.next()
+	if err != nil {
+		return nil, err
+	}
+	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
+	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
+	edge.NoteObjects(ctx, added)
+	if err != nil || added == len(objects) && !list.more {
+		return response, err
+	}
+	next := list.nextToken(objects, added)
+	response.RemainingItemCount, response.NextPageToken = int64(next.Left), next.Write()
+	if !l.cacheList(ctx, list, params) && list.unshared && !list.first {
+		return nil, errPageNotKept // the next page would need another complete list of the API server
+	}
+	return response, nil
+}
+
+// addPage adds to response as many objects as fit in a page, and at least one, with the results of
+// joins. It returns the number added.
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View, joined *joins.Page) (int, error) {
+	page := make([]byte, 0, view.Capacity(objects))
+	var results []byte // of the joins of one object
+	count := 0
+	for _, object := range objects {
+		if err := budget.YieldEvery(ctx, count); err != nil {
+			return 0, err
+		}
+		more, full, err := joined.Append(ctx, results[:0], object)
+		if err != nil {
+			return 0, err
+		}
+		if results = more; full {
+			break
+		}
+		limit := encode.MaxPageBytes
+		if count == 0 {
+			limit = math.MaxInt
+		}
+		longer, ok := encode.AppendListed(page, object, results, view, limit)
+		if !ok {
+			break
+		}
+		page = longer
+		count++
+	}
+	edge.SetEncoded(ctx, response, page, view.Messages)
+	return count, nil
+}

@@ -1,0 +1,194 @@
+package reads
+
+import (
+	"container/list"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+// listLifetime is the time that a list is cached after its last page.
+const listLifetime = 30 * time.Second
+
+// listShare is the memory for cached lists whose objects are in no informer cache.
+var listShare = edge.Share{Part: 16, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
+
+// listActive is the time after its use during which a list is not evicted for another list of its
+// caller.
+const listActive = 5 * time.Second
+
+// listCache caches lists that are expensive to create: sorted lists, and lists that were read at
+// the API server. Their next pages are taken from them. Lists of a caller that have not been used
+// for some seconds are evicted for its new ones. Its methods are safe for concurrent use.
+type listCache struct {
+	memory *fairqueue.Queue // bytes, by caller
+
+	mu       sync.Mutex // guards the fields below; taken before the lock of memory
+	byKey    map[string]*list.Element
+	used     *list.List  // of *cachedList, least recently used first
+	sweeping *time.Timer // runs while there are lists
+}
+
+// orderedList is a complete list in its order: with the objects if they are in no informer cache,
+// and with their names otherwise. It is immutable.
+type orderedList struct {
+	Result
+	names []informerhub.ObjectName
+}
+
+// cachedList is a cached list. It is immutable except for used.
+type cachedList struct {
+	orderedList
+	key, owner string
+	used       time.Time // guarded by the lock of listCache
+	release    func()    // releases its memory
+}
+
+// unused returns the time since the list was last used.
+func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
+
+func newListCache(metrics *edge.Metrics) *listCache {
+	return &listCache{
+		memory: metrics.Queue("list_snapshot_bytes", fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()})),
+		byKey:  make(map[string]*list.Element), used: list.New(),
+	}
+}
+
+const (
+	pointerBytes = 8
+	stringBytes  = 16
+	// listBytes is the minimum size that a list counts as. It bounds the number of lists.
+	listBytes = 64 << 10
+)
+
+// newOrderedList returns a list without the objects that are in its informer cache.
+func newOrderedList(list Result) orderedList {
+	list.warnings = nil // the first page has them
+	list.cache, list.selection = nil, nil
+	if list.unshared {
+		return orderedList{Result: list}
+	}
+	objects := list.Snapshot.Objects
+	list.Snapshot.Objects = nil
+	return orderedList{Result: list, names: objectNames(objects)}
+}
+
+// objectNames returns the names of objects. They share no memory with the objects.
+func objectNames(objects []*informerhub.Object) []informerhub.ObjectName {
+	names, namespaces := make([]informerhub.ObjectName, len(objects)), make(map[string]string)
+	for i, object := range objects {
+		namespace, ok := namespaces[object.Namespace()]
+		if !ok {
+			namespace = strings.Clone(object.Namespace())
+			namespaces[namespace] = namespace
+		}
+		names[i] = informerhub.ObjectName{Namespace: namespace, Name: strings.Clone(object.Name())}
+	}
+	return names
+}
+
+// size returns the estimated memory of the list.
+func (l orderedList) size() int64 {
+	size := listBytes
+	for _, object := range l.Snapshot.Objects {
+		size += pointerBytes + object.Size()
+	}
+	for _, name := range l.names {
+		size += int(unsafe.Sizeof(name)) + len(name.Name)
+	}
+	for _, namespace := range l.scope.Names {
+		size += stringBytes + len(namespace)
+	}
+	return int64(size)
+}
+
+// add caches a list, and reports whether there is memory for it.
+func (c *listCache) add(key, owner string, found Result) bool {
+	if _, ok := c.find(key); ok {
+		return true
+	}
+	cached := &cachedList{orderedList: newOrderedList(found), key: key, owner: owner}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.useLocked(key) != nil {
+		return true
+	}
+	release, ok := c.acquireLocked(owner, cached.size()+int64(len(key)))
+	if !ok {
+		return false
+	}
+	cached.release, cached.used = release, time.Now()
+	c.byKey[key] = c.used.PushBack(cached)
+	if c.sweeping == nil {
+		c.sweeping = time.AfterFunc(listLifetime, c.sweep)
+	}
+	return true
+}
+
+// acquireLocked acquires memory for a list of an owner. It evicts lists of the owner that are not
+// active if necessary.
+func (c *listCache) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
+	for {
+		if release, ok = c.memory.TryShare(owner, bytes); ok || !c.removeOldestLocked(owner) {
+			return release, ok
+		}
+	}
+}
+
+// removeOldestLocked evicts the least recently used list of an owner, and reports whether there was
+// one that is not active.
+func (c *listCache) removeOldestLocked(owner string) bool {
+	for at := c.used.Front(); at != nil && at.Value.(*cachedList).unused() >= listActive; at = at.Next() {
+		if at.Value.(*cachedList).owner == owner {
+			c.removeLocked(at)
+			return true
+		}
+	}
+	return false
+}
+
+// find returns a cached list, and extends its lifetime.
+func (c *listCache) find(key string) (found orderedList, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cached := c.useLocked(key); cached != nil {
+		return cached.orderedList, true
+	}
+	return orderedList{}, false
+}
+
+func (c *listCache) useLocked(key string) *cachedList {
+	at := c.byKey[key]
+	if at == nil {
+		return nil
+	}
+	cached := at.Value.(*cachedList)
+	cached.used = time.Now()
+	c.used.MoveToBack(at)
+	return cached
+}
+
+// sweep evicts the lists whose lifetime is over.
+func (c *listCache) sweep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.used.Front()
+	for ; first != nil && first.Value.(*cachedList).unused() >= listLifetime; first = c.used.Front() {
+		c.removeLocked(first)
+	}
+	c.sweeping = nil
+	if first != nil {
+		c.sweeping = time.AfterFunc(listLifetime-first.Value.(*cachedList).unused(), c.sweep)
+	}
+}
+
+func (c *listCache) removeLocked(at *list.Element) {
+	removed := c.used.Remove(at).(*cachedList)
+	delete(c.byKey, removed.key)
+	removed.release()
+}

@@ -1,0 +1,93 @@
+package reads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+// maxLiveListBytes bounds a list that is read at the API server, because its objects are not shared
+// with a cache.
+const maxLiveListBytes = 128 << 20
+
+const (
+	// maxLiveLists bounds the lists that are read at one time. One caller can use a quarter of
+	// them. Other lists wait.
+	maxLiveLists  = 8
+	liveListsPart = 4
+	// maxLiveListsWaiting bounds the waiting lists of one caller.
+	maxLiveListsWaiting = 64
+	// livePatience is the time after which a waiting list is rejected.
+	livePatience = 10 * time.Second
+)
+
+// newLiveLists returns the queue for slots to list at the API server.
+func newLiveLists(limits edge.Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "other lists", Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
+}
+
+// isLive reports whether a read goes to the API server.
+func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency) bool {
+	return consistency == kubeconnectv1.Consistency_CONSISTENCY_LATEST || !resource.Cacheable()
+}
+
+// Upstream reads at the API server, as the caller. Its methods are safe for concurrent use.
+type Upstream struct {
+	hub     *informerhub.Hub
+	clients *auth.ClientFactory
+	slots   *fairqueue.Queue // to list
+}
+
+// reader returns a reader of a resource. If the API server does not offer the verb, the error is
+// MethodNotAllowed, not NotFound.
+func (u *Upstream) reader(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
+	if !resource.Watchable {
+		offering, err := u.hub.Resolver().Subresources(ctx, resource, verb)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(offering, "") {
+			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
+		}
+	}
+	return u.hub.Live(resource, budget.ReservingClient(ctx, u.clients.For(edge.IdentityFrom(ctx)).HTTP))
+}
+
+// list waits for a slot and lists, at a version, or the latest state if version is empty.
+func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
+	release, err := u.acquireSlot(ctx)
+	if err != nil {
+		return informerhub.Snapshot{}, nil, err
+	}
+	defer release()
+	read := live.List
+	if version != "" {
+		read = func(ctx context.Context, query informerhub.Query, limit int) (informerhub.Snapshot, []string, error) {
+			return live.ListAt(ctx, query, version, limit)
+		}
+	}
+	snapshot, warnings, err := read(ctx, query, maxLiveListBytes)
+	return snapshot, warnings, budget.UpstreamError(ctx, err)
+}
+
+// acquireSlot waits for a slot to list.
+func (u *Upstream) acquireSlot(ctx context.Context) (release func(), err error) {
+	release, err = u.slots.AcquireWithin(ctx, edge.CallerKey(edge.IdentityFrom(ctx)), 1, livePatience)
+	switch {
+	case err == nil:
+		return release, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
+	}
+	return nil, budget.Busy(edge.LimitUpstreamLists, "too many lists are being read at the API server, by you or in all")
+}

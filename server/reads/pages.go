@@ -1,0 +1,207 @@
+package reads
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
+	"github.com/kubeconnect/kubeconnect/server/tokens"
+)
+
+const (
+	// completePatience is the time that a list of several pages waits until all changes at its
+	// version are known.
+	completePatience = 3 * time.Second
+	// mostListed bounds the objects of a page.
+	mostListed = 1 << 15
+	// mostListedBytes bounds the bytes of whole objects that are looked up for a page.
+	mostListedBytes = 2 * encode.MaxPageBytes
+)
+
+// pagedList is a list that a page is taken from. It is owned by one call.
+type pagedList struct {
+	Result                // all objects of the list, or those after token.last
+	token    tokens.Page  // of the page
+	first    bool         // the page is the list's first
+	complete bool         // the snapshot has all objects of the list
+	more     bool         // more objects follow those of the snapshot
+	order    sorted.Order // the order that the objects are still to be sorted in
+	hashed   bool         // the hash of the objects is still to be computed
+	joined   *joins.Page  // nil for none
+	relater  *Relater     // of joined; nil for none
+}
+
+// firstOf returns the list that begins with a snapshot.
+func (l *Lists) firstOf(found Result, params listParams) *pagedList {
+	list := &pagedList{Result: found, first: true, complete: true, order: params.order}
+	list.token = tokens.Page{
+		Query: params.query, Served: l.servedAs(found.resource, found.scope, found.related),
+		Namespaces: tokens.Namespaces(found.scope),
+		Position:   found.Snapshot.Position, Incomplete: !found.Snapshot.Complete,
+		Left: uint64(len(found.Snapshot.Objects)),
+	}
+	list.hashed = !tokens.PinsObjects(list.token.Position.Version) || found.related.owner != nil
+	return list
+}
+
+// ServedAs returns the part of a page token that must be equal for all pages of a list; see tokens.ServedAs.
+func (l *Lists) servedAs(resource informerhub.Resource, scope auth.Namespaces, related Relation) string {
+	requested, found := related.Texts()
+	return tokens.ServedAs(resource.Version, l.generation, scope, requested, found)
+}
+
+// completed returns a snapshot with all changes at its version if the list may need more than one
+// page, because other replicas may know of more deletions at that version. If the API server does
+// not confirm the version in time, it returns the snapshot unchanged.
+func (l *Lists) completed(ctx context.Context, found Result, params listParams) (Result, error) {
+	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
+		return found, nil
+	}
+	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completePatience)
+	if err != nil || !complete {
+		return found, err
+	}
+	snapshot, err := found.cache.ListAt(ctx, found.selection, found.Snapshot.Position)
+	if isPast(err) {
+		return found, nil
+	}
+	return l.snapshots.withSnapshot(ctx, found, snapshot, err)
+}
+
+// mayHaveMore reports whether objects may not fit in one page.
+func mayHaveMore(objects []*informerhub.Object, params listParams) bool {
+	return params.pageSize > 0 && len(objects) > params.pageSize || 3*params.view.Capacity(objects) > encode.MaxPageBytes
+}
+
+// isPast reports whether an error means that a cache does not have the state at a version.
+func isPast(err error) bool {
+	return errors.Is(err, informerhub.ErrForgotten) || errors.Is(err, informerhub.ErrUndone)
+}
+
+// mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
+// are looked up.
+func mostFor(params listParams) (objects, bytes int) {
+	objects, bytes = mostListed, mostListedBytes
+	if params.pageSize > 0 {
+		objects = min(params.pageSize, mostListed)
+	}
+	if params.view.Fields != nil {
+		bytes = math.MaxInt // only pointers are kept
+	}
+	return objects, bytes
+}
+
+// memoryToSort estimates the memory to sort the list.
+func (l *pagedList) memoryToSort() int { return memoryToSort(l.order, l.Snapshot.Objects) }
+
+func (l *pagedList) isLongToSort() bool {
+	return l.order.Paths() > 0 && budget.IsLong(l.Snapshot.Objects) || l.hashed && len(l.Snapshot.Objects) > budget.ObjectsBetweenYields
+}
+
+// candidates returns the objects that the page is taken from: the next ones, or all of a list that
+// is still to be sorted.
+func (l *pagedList) candidates(pageSize int) []*informerhub.Object {
+	if l.order.Paths() > 0 {
+		return l.Snapshot.Objects
+	}
+	objects, _ := l.next()
+	return onePage(objects, pageSize)
+}
+
+// onePage returns the objects that may be in a page.
+func onePage(objects []*informerhub.Object, pageSize int) []*informerhub.Object {
+	if pageSize > 0 && pageSize < len(objects) {
+		return objects[:pageSize]
+	}
+	return objects
+}
+
+// arrange computes the hash of the list's objects and sorts them, where that is still to be done.
+func (l *pagedList) arrange(ctx context.Context) error {
+	if l.hashed {
+		objects, err := hashObjects(ctx, l.Snapshot.Objects)
+		if err != nil {
+			return err
+		}
+		if l.hashed = false; !l.first && objects != l.token.Objects {
+			return errPageChanged
+		}
+		l.token.Objects = objects
+	}
+	objects, err := sortObjects(ctx, l.order, l.Snapshot.Objects)
+	if err != nil {
+		return err
+	}
+	l.Snapshot.Objects, l.order = objects, sorted.Order{}
+	return nil
+}
+
+// next returns the objects from the first one of the page.
+func (l *pagedList) next() ([]*informerhub.Object, error) {
+	objects := l.Snapshot.Objects
+	if l.first || !l.complete {
+		return objects, nil
+	}
+	return itemsAfter(l.token, objects, func(object *informerhub.Object) informerhub.ObjectName {
+		return informerhub.ObjectName{Namespace: object.Namespace(), Name: object.Name()}
+	})
+}
+
+// itemsAfter returns the items of a list that follow the last object of a token.
+func itemsAfter[T any](token tokens.Page, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
+	isLast := func(item T) bool {
+		name := nameOf(item)
+		return name.Name == token.Last.Name && name.Namespace == token.Last.Namespace
+	}
+	if at := len(list) - int(min(token.Left, uint64(len(list)))); at > 0 && isLast(list[at-1]) {
+		return list[at:], nil
+	}
+	at := slices.IndexFunc(list, isLast)
+	if at < 0 {
+		return nil, errPageChanged
+	}
+	return list[at+1:], nil
+}
+
+// nextToken returns the token of the next page, after a page with the first added objects of
+// coming.
+func (l *pagedList) nextToken(objects []*informerhub.Object, added int) tokens.Page {
+	next, last := l.token, objects[added-1]
+	next.Last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}
+	next.Left = max(l.token.Left, uint64(added)) - uint64(added)
+	rest := uint64(len(objects) - added)
+	if l.more {
+		rest++ // at least one more
+	}
+	if l.complete || next.Left < rest {
+		next.Left = rest
+	}
+	return next
+}
+
+// hashObjects returns a hash of the names, UIDs and versions of objects, which are in the default
+// order.
+func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, error) {
+	hash := sha256.New()
+	var line []byte
+	for i, object := range objects {
+		if err := budget.YieldEvery(ctx, i); err != nil {
+			return "", err
+		}
+		line = line[:0]
+		for _, text := range []string{object.Namespace(), object.Name(), object.UID(), object.ResourceVersion()} {
+			line = tokens.AppendText(line, text)
+		}
+		hash.Write(line)
+	}
+	return string(hash.Sum(nil)[:tokens.HashBytes]), nil
+}

@@ -1,0 +1,185 @@
+package reads
+
+import (
+	"context"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/target"
+)
+
+// Snapshots takes snapshots of the objects that requests select, from the caches or at the API server. Its
+// methods are safe for concurrent use.
+type Snapshots struct {
+	hub         *informerhub.Hub
+	targets     *target.Resolver
+	permissions access.Permissions
+	relations   *Relations
+	upstream    *Upstream
+	filters     *filter.Compiler
+}
+
+// Query returns the query of a selection, restricted to a scope that the caller has the permission for.
+func (s *Snapshots) Query(ctx context.Context, p Selection, related Relation, scope auth.Namespaces) (informerhub.Query, error) {
+	compiled, err := s.compile(ctx, p.filter)
+	return informerhub.Query{
+		Namespace:     p.Namespace,
+		LabelSelector: p.labelSelector,
+		FieldSelector: p.FieldSelector,
+		Namespaces:    access.Restriction(scope),
+		Related:       related.Related,
+		Filter:        compiled,
+	}, err
+}
+
+// compile compiles a filter in the caller's processor slots, and charges the caller for it until ctx is
+// done: once for all of its calls with the same filter. It must not be called before the caller is
+// authorized. An empty text is no filter, nil.
+func (s *Snapshots) compile(ctx context.Context, text string) (*filter.Filter, error) {
+	compiled, err := s.filters.Compile(ctx, text)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return nil, apierror.BadRequest("filter: %v", err)
+	case err != nil || compiled == nil:
+		return nil, err
+	}
+	return compiled, ledger.HoldShared(ctx, compiled, compiled.Bytes())
+}
+
+// listResult is the snapshot of a selection, with its origin.
+type Result struct {
+	resource informerhub.Resource
+	Snapshot informerhub.Snapshot
+	// freshness is the freshness of the snapshot when it was taken.
+	freshness informerhub.Freshness
+	source    kubeconnectv1.Source
+	warnings  []string
+	unshared  bool // no informer cache shares the objects
+	access    access.Request
+	scope     auth.Namespaces // the scope of the snapshot
+	related   Relation
+	// cache and selection are the source of the snapshot; nil for a list of the API server.
+	cache     *informerhub.Cache
+	selection *informerhub.Selection
+}
+
+// Coverage returns the namespaces that the snapshot covers, if these are not all, and all warnings
+// for the response.
+func (l Result) Coverage() (namespaces, warnings []string) {
+	namespaces, warnings = access.Coverage(l.access, l.scope)
+	return namespaces, append(warnings, l.warnings...)
+}
+
+// Take takes a snapshot of the selected objects.
+func (s *Snapshots) Take(ctx context.Context, params SnapshotParams) (Result, error) {
+	return target.OnResource(ctx, s.targets, params.Resource, func(resource informerhub.Resource) (Result, error) {
+		access := params.AccessOf(access.ToList(resource, params.Namespace, params.FieldSelector))
+		scope, err := s.permissions.Scope(ctx, edge.IdentityFrom(ctx), access)
+		if err != nil {
+			return Result{}, err
+		}
+		if isLive(resource, params.consistency) {
+			return s.latest(ctx, params, access, scope)
+		}
+		return s.cached(ctx, params, access, scope)
+	})
+}
+
+func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
+	cache, err := s.hub.Cache(ctx, access.Resource)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
+		return Result{}, err
+	}
+	if err := notModified(ctx, cache, scope); err != nil {
+		return Result{}, err
+	}
+	found, err := s.selectionOf(ctx, cache, params, access, scope)
+	if err != nil {
+		return Result{}, err
+	}
+	snapshot, err := cache.List(ctx, found.selection)
+	return s.withSnapshot(ctx, found, snapshot, err)
+}
+
+// selectionOf compiles a selection of a cache. It does not take a snapshot.
+func (s *Snapshots) selectionOf(ctx context.Context, cache *informerhub.Cache, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
+	related, err := s.relations.Resolve(ctx, params.Related, access.Resource, params.consistency)
+	if err != nil {
+		return Result{}, err
+	}
+	query, err := s.Query(ctx, params.Selection, related, scope)
+	if err != nil {
+		return Result{}, err
+	}
+	selection, err := cache.Select(ctx, query)
+	return Result{
+		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, access: access, scope: scope, related: related,
+		freshness: cache.Freshness(), // before the snapshot, because a filter may take long
+		cache:     cache, selection: selection,
+	}, err
+}
+
+// withSnapshot returns found with a snapshot of its selection, reduced to the objects that a
+// relation's root owns.
+func (s *Snapshots) withSnapshot(ctx context.Context, found Result, snapshot informerhub.Snapshot, err error) (Result, error) {
+	if err != nil {
+		return Result{}, err
+	}
+	found.Snapshot, found.warnings = snapshot, snapshot.Warnings
+	found.Snapshot.Objects, err = s.relations.ownedByRoot(ctx, found.related, snapshot.Objects)
+	return found, err
+}
+
+// latest returns a snapshot of the selected objects, read at the API server.
+func (s *Snapshots) latest(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
+	related, err := s.relations.Resolve(ctx, params.Related, access.Resource, params.consistency)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.live(ctx, params, access, scope, related, "")
+}
+
+// live returns a snapshot of the selected objects, read at the API server at a version, or
+// the latest one if version is empty.
+func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces, related Relation, version string) (Result, error) {
+	query, err := s.Query(ctx, params.Selection, related, scope)
+	if err != nil {
+		return Result{}, err
+	}
+	reader, err := s.upstream.reader(ctx, access.Resource, "list")
+	if err != nil {
+		return Result{}, err
+	}
+	if params.ReadsMetadata {
+		reader = reader.MetadataOnly()
+	}
+	snapshot, warnings, err := s.upstream.list(ctx, reader, query, version)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := s.targets.CheckExists(ctx, access.Resource, snapshot.Objects...); err != nil {
+		return Result{}, err
+	}
+	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
+	if object.IsVersion(snapshot.ResourceVersion) {
+		related.since = snapshot.ResourceVersion
+	}
+	if snapshot.Objects, err = s.relations.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
+		return Result{}, err
+	}
+	return Result{
+		resource: access.Resource, Snapshot: snapshot, freshness: freshNow(),
+		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
+		access: access, scope: scope, related: related,
+	}, nil
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
+	"github.com/kubeconnect/kubeconnect/server/writes/change"
+	"k8s.io/client-go/rest"
+)
+
+// service is a complete service on a fake API server, with clients.
+type service struct {
+	api       *servertest.FakeAPI
+	url       string
+	stop      context.CancelFunc // begins to shut down the service
+	readiness *edge.Readiness
+	http      *http.Client
+	resources kubeconnectv1connect.ResourceServiceClient
+	pods      kubeconnectv1connect.PodServiceClient
+}
+
+func newService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
+	t.Helper()
+	return newLimitedService(t, api, authenticator, edge.Limits{}, options...)
+}
+
+// withRights returns a service whose callers have the permissions of a fake cluster.
+func withRights(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRights) *service {
+	t.Helper()
+	return newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour})
+}
+
+func newLimitedService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, limits edge.Limits, options ...connect.ClientOption) *service {
+	t.Helper()
+	everything := servertest.NewFakeRights(auth.Namespaces{All: true})
+	return newServiceOf(t, api, Config{Authenticator: authenticator, Authorizer: everything, Limits: limits}, options...)
+}
+
+// newServiceOf starts a service with a configuration that it completes.
+func newServiceOf(t *testing.T, api *servertest.FakeAPI, of Config, options ...connect.ClientOption) *service {
+	t.Helper()
+	return newServiceWithHub(t, api, of, informerhub.Options{}, options...)
+}
+
+func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOptions informerhub.Options, options ...connect.ClientOption) *service {
+	t.Helper()
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	config := &rest.Config{Host: upstream.URL}
+	hub, err := informerhub.New(config, hubOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	clients, err := auth.NewClientFactory(config, change.NoteOutcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopping, stop := context.WithCancel(t.Context())
+	s := &service{api: api, stop: stop, readiness: &edge.Readiness{}}
+	of.Hub, of.Clients, of.Readiness = hub, clients, s.readiness
+	of.OnShutdown = func(end func()) func() bool { return context.AfterFunc(stopping, end) }
+	of.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") })
+	server := httptest.NewUnstartedServer(New(of))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	t.Cleanup(stop)
+	s.url, s.http = server.URL, server.Client()
+	s.resources = kubeconnectv1connect.NewResourceServiceClient(s.http, s.url, options...)
+	s.pods = kubeconnectv1connect.NewPodServiceClient(s.http, s.url, options...)
+	return s
+}
+
+// resourcesOf returns the handlers of a service on a fake API server, without gates and
+// interceptors.
+func resourcesOf(t testing.TB, api *servertest.FakeAPI, limits edge.Limits) resources {
+	t.Helper()
+	return handlersOf(t, api, limits).resources
+}
+
+// handlersOf returns the handlers of all services like resourcesOf.
+func handlersOf(t testing.TB, api *servertest.FakeAPI, limits edge.Limits) handlers {
+	t.Helper()
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	config := &rest.Config{Host: upstream.URL}
+	hub, err := informerhub.New(config, informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	clients, err := auth.NewClientFactory(config, change.NoteOutcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
+	return newHandlers(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30}))
+}

@@ -1,0 +1,358 @@
+package streams
+
+import (
+	"context"
+	"crypto/sha256"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+	"github.com/kubeconnect/kubeconnect/server/reads"
+)
+
+const (
+	// joinInterval is the shortest time between two looks at changes of related objects.
+	joinInterval = time.Second
+	// kindsInterval is the time after which the kinds of owners are looked up again.
+	kindsInterval = 5 * time.Minute
+	// joinShare is the part of a processor that the joins of a stream may need: after they have been
+	// computed, the next look follows after this multiple of the time that it took.
+	joinShare = 20
+	// maxJoinPause bounds that pause. Nothing within the limits computes for half a second: what takes
+	// longer has stood still, like the whole service, or has waited.
+	maxJoinPause = 10 * time.Second
+	// maxJoinedPageBytes bounds the joined objects of a page.
+	maxJoinedPageBytes = 2 << 20
+	// maxLiveIndexBytes bounds the memory for indexes while the joins of a page are computed.
+	maxLiveIndexBytes = 16 << 20
+	// maxJoinTurns bounds the pages whose joins are computed at a time.
+	maxJoinTurns = 8
+)
+
+// joinedResult are the results of the joins for one object.
+type joinedResult struct {
+	hash    string // of message; empty without joins
+	message string // fields of the object's message; empty if the client has them
+}
+
+// liveJoins keeps the joins of a page true, for what its stream's lease permits. Nil is no joins. It
+// is owned by the goroutine that follows the watch.
+type liveJoins struct {
+	// Set once.
+	snapshots *reads.Snapshots
+	params    WatchParams
+	lease     *access.Lease
+	turns     *fairqueue.Queue // see newJoinTurns
+	account   ledger.Account   // of the stream
+	unsent    *ledger.Charge   // of results that were computed and are not sent yet
+
+	// Resolved under the lease at resolvedAt.
+	relater    *reads.Relater
+	page       *joins.Page
+	resolvedAt time.Time
+	permitted  []access.RelatedRead // what the results depend on
+	identity   joins.Identity       // of what the joins read
+	isChanged  bool                 // reports whether not all objects were joined since the identity changed
+	forgetAt   time.Time            // when the kinds of owners are looked up again
+
+	revisions []informerhub.Revision // of the caches when all objects were joined last
+	fresh     informerhub.Freshness  // of the caches when they had these revisions last
+	checkAt   time.Time              // when the revisions are compared next
+	restUntil time.Time              // when changed objects can be joined next
+	took      time.Duration          // how long the last computation had a processor
+	joinedAll func()                 // records that all objects were joined; nil if they were not; see settle
+	warnings  []string
+}
+
+// joinLive returns the joins of a watch under its lease; nil for none.
+func (w *Watches) joinLive(ctx context.Context, params WatchParams, lease *access.Lease) (*liveJoins, error) {
+	if len(params.joins) == 0 {
+		return nil, nil
+	}
+	l := &liveJoins{snapshots: w.reads.Snapshots, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
+	l.unsent, _ = l.account.Charge(0) // nothing fits always
+	return l, l.resolve(ctx)
+}
+
+// isOutdated reports whether the lease has been renewed since the joins were resolved.
+func (l *liveJoins) isOutdated() bool {
+	return l != nil && !l.resolvedAt.Equal(l.lease.RenewedAt)
+}
+
+// wakeBefore returns the time at which the page is read again, if nothing else happens.
+func (l *liveJoins) wakeBefore(next time.Time) time.Time {
+	if l == nil || next.Before(l.checkAt) {
+		return next
+	}
+	return l.checkAt
+}
+
+// freshness returns the freshness of what the page and its joins are computed from.
+func (l *liveJoins) freshness(page informerhub.Freshness) informerhub.Freshness {
+	if l == nil {
+		return page
+	}
+	return reads.LeastFresh(page, l.fresh)
+}
+
+func (l *liveJoins) allWarnings() []string {
+	if l == nil {
+		return nil
+	}
+	return l.warnings
+}
+
+// resolve resolves the joins under the current lease.
+func (l *liveJoins) resolve(ctx context.Context) error {
+	at := l.lease.RenewedAt
+	relater := l.snapshots.Relater(l.params.Selection, l.lease.Request.Resource, l.lease.ScopeOf)
+	resolved, err := relater.ResolveAll(ctx, l.params.joins)
+	if err != nil {
+		return err
+	}
+	page := joins.NewPage(resolved, nil)
+	if err := l.followKnown(ctx, relater, page); err != nil {
+		return err
+	}
+	if identity := page.Identity(); identity != l.identity {
+		l.identity, l.isChanged = identity, true
+	}
+	l.relater, l.page, l.resolvedAt, l.permitted = relater, page, at, slices.Clone(l.lease.Related)
+	return nil
+}
+
+// followKnown follows the kinds of owners that were followed before. From time to time it follows
+// none, so that those are found again which the objects of the page have now.
+func (l *liveJoins) followKnown(ctx context.Context, relater *reads.Relater, page *joins.Page) error {
+	if l.page == nil || time.Now().After(l.forgetAt) {
+		l.forgetAt = time.Now().Add(kindsInterval)
+		return nil
+	}
+	relater.Unserved = l.relater.Unserved
+	return relater.Follow(ctx, page, l.page.Followed())
+}
+
+// reserving returns a function that reserves memory for indexes, of at most some bytes in all, as a part of a
+// charge.
+func reserving(charge *ledger.Charge, limit int) func(context.Context, int) error {
+	return func(_ context.Context, bytes int) error {
+		if limit -= bytes; limit < 0 {
+			return apierror.BadRequest("too many objects may be related to those of the page: select the objects of one namespace, or call List at an interval")
+		}
+		return charge.Add(bytes)
+	}
+}
+
+// newJoinTurns returns the queue for computations of joins of pages. A caller computes those of one page after
+// the other, because each computation holds memory, also while it waits for a processor.
+func newJoinTurns(limits edge.Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "other joins", Total: maxJoinTurns, PerKey: limits.Part(maxJoinTurns, maxJoinTurns), Waiting: math.MaxInt})
+}
+
+// results returns the results of the joins for the objects of a page. held are the objects that the
+// client has; results that have not changed have no message.
+func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, held []heldObject) ([]joinedResult, error) {
+	if l == nil {
+		return nil, nil
+	}
+	all, err := l.isDue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[*informerhub.Object]joinedResult, len(held))
+	if !all {
+		for _, object := range held {
+			known[object.object] = object.joined
+		}
+	}
+	if !all && hasUnknown(objects, known) {
+		if err := l.rest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	fresh, revisions := l.currentFreshness(), l.currentRevisions()
+	l.took = 0
+	results, err := l.join(ctx, objects, known)
+	pause := min(joinShare*l.took, maxJoinPause)
+	l.restUntil = time.Now().Add(min(pause, joinInterval))
+	l.joinedAll = nil
+	if all && err == nil {
+		checkAt := time.Now().Add(max(joinInterval, pause))
+		l.joinedAll = func() { l.isChanged, l.fresh, l.revisions, l.checkAt = false, fresh, revisions, checkAt }
+	}
+	return results, err
+}
+
+// settle records that the results are in a batch. Without it, as when the caller's context ends before, all
+// objects are joined again.
+func (l *liveJoins) settle() {
+	if l != nil && l.joinedAll != nil {
+		l.joinedAll()
+		l.joinedAll = nil
+	}
+}
+
+// hasUnknown reports whether some objects have no known results.
+func hasUnknown(objects []*informerhub.Object, known map[*informerhub.Object]joinedResult) bool {
+	return slices.ContainsFunc(objects, func(object *informerhub.Object) bool {
+		_, ok := known[object]
+		return !ok
+	})
+}
+
+// rest blocks until changed objects can be joined. Without it, a page of which an object changes
+// again and again would index the related objects each time.
+func (l *liveJoins) rest(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(l.restUntil))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isDue reports whether all objects must be joined again: because the joins read something else than
+// before, or because related objects may have changed and enough time has passed.
+func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
+	if l.isOutdated() {
+		if err := l.resolve(ctx); err != nil {
+			return false, err
+		}
+	}
+	if l.isChanged {
+		return true, nil
+	}
+	if time.Now().Before(l.checkAt) {
+		return false, nil
+	}
+	l.checkAt = time.Now().Add(joinInterval)
+	fresh := l.currentFreshness()
+	if !slices.Equal(l.revisions, l.currentRevisions()) {
+		return true, nil
+	}
+	l.fresh = fresh
+	return false, nil
+}
+
+func (l *liveJoins) currentFreshness() informerhub.Freshness {
+	return l.relater.Freshness(informerhub.Freshness{LastContact: time.Now()})
+}
+
+func (l *liveJoins) currentRevisions() []informerhub.Revision {
+	revisions := make([]informerhub.Revision, len(l.relater.Caches))
+	for i, cache := range l.relater.Caches {
+		revisions[i] = cache.Revision()
+	}
+	return revisions
+}
+
+// join joins the objects without known results.
+func (l *liveJoins) join(ctx context.Context, objects []*informerhub.Object, known map[*informerhub.Object]joinedResult) ([]joinedResult, error) {
+	results := make([]joinedResult, len(objects))
+	var rows []*informerhub.Object
+	var at []int
+	for i, object := range objects {
+		if result, ok := known[object]; ok {
+			results[i] = result
+		} else {
+			rows, at = append(rows, object), append(at, i)
+		}
+	}
+	if len(rows) == 0 {
+		return results, nil
+	}
+	messages, err := l.messages(ctx, rows, len(rows) == len(objects))
+	for i, message := range messages {
+		hash := sha256.Sum256(message)
+		results[at[i]] = joinedResult{string(hash[:hashBytes]), string(message)}
+	}
+	return results, err
+}
+
+// hashBytes is the length of the hash of results. Two results have the same hash with a probability
+// of 1 to 10³⁸.
+const hashBytes = 16
+
+// messages returns the fields of the messages of some objects with the results of their joins. all
+// reports whether these are all objects of the page, to which the warnings apply.
+func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
+	charge, _ := l.account.Charge(0) // nothing fits always
+	defer charge.Release()
+	page := l.page.Next(reserving(charge, maxLiveIndexBytes))
+	if page.FollowsOwners() {
+		if err := l.relater.FollowOwners(ctx, page, rows); err != nil {
+			return nil, err
+		}
+		l.permitted = slices.Clone(l.lease.Related)
+	}
+	endTurn, err := l.turns.Acquire(ctx, edge.CallerKey(l.lease.Caller.Identity), 1)
+	if err != nil {
+		return nil, err
+	}
+	defer endTurn()
+	if err := charge.Add(page.Memory()); err != nil {
+		return nil, err
+	}
+	return budget.InSlot(ctx, func(ctx context.Context) ([][]byte, error) {
+		defer func(began time.Time) { l.took = time.Since(began) }(time.Now())
+		messages, size := make([][]byte, len(rows)), 0
+		for i, row := range rows {
+			message, full, err := page.Append(ctx, nil, row)
+			if err != nil {
+				return nil, err
+			}
+			if size += len(message); full || size > maxJoinedPageBytes {
+				return nil, errJoinsTooLarge
+			}
+			if err := l.unsent.Add(len(message)); err != nil {
+				return nil, err
+			}
+			messages[i] = message
+		}
+		if all {
+			l.warnings = slices.Concat(l.relater.AllWarnings(), page.Warnings())
+		}
+		return messages, nil
+	})
+}
+
+var errJoinsTooLarge = apierror.BadRequest("the joins of the page have too many or too large related objects: at most %d MiB in all: "+
+	"give a smaller limit, fewer fields, or call List at an interval", maxJoinedPageBytes>>20)
+
+// isPermitted reports whether the caller still has the permissions that the results of joins depend
+// on.
+func (p *livePage) isPermitted() bool {
+	return p == nil || p.joined == nil || p.joined.lease.CoversRelated(p.joined.permitted)
+}
+
+// release releases the results of joins that were computed last: they were sent, or are not needed.
+func (p *livePage) release() {
+	if p == nil {
+		return
+	}
+	p.places = nil
+	if p.joined != nil {
+		_ = p.joined.unsent.Resize(0)
+	}
+}
+
+// joinedBytes returns the size of the results of joins in the last batch.
+func (p *livePage) joinedBytes() (size int) {
+	if p == nil {
+		return 0
+	}
+	for _, place := range p.places {
+		size += len(place.Joined)
+	}
+	return size
+}

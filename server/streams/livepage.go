@@ -1,0 +1,398 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
+	"github.com/kubeconnect/kubeconnect/server/target"
+)
+
+// livePage is the source of the events of a watch with a page. The sorted objects belong to a
+// follower, which all streams with the same selection and order share. The page reads its range after
+// each publication, and compares it with the objects that the client has. It is owned by the
+// goroutine that follows the watch.
+type livePage struct {
+	// Set once.
+	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
+	cache   *informerhub.Cache
+	account ledger.Account // of the stream
+	params  pageParams
+	fields  *mask.Mask // of the objects that are sent; nil for all fields
+	joined  *liveJoins // nil for none
+
+	selection *informerhub.Selection
+	follower  *follow.Follower[sorted.OrderKey, *sorted.Objects] // nil before it has joined the selection's
+	reached   string                                             // the version that the next follower must reach; empty for any
+	reset     bool                                               // the next batch begins with Reset
+	anchor    *sorted.Entry                                      // of params.after, at its last place; nil before it was found
+	resumed   []heldObject                                       // the objects of the page that was resumed; nil after the first read
+	first     *informerhub.ObjectName                            // the first of them that is still in the selection; nil for none
+
+	// What the client has after the last batch.
+	held     []heldObject
+	syncing  bool                     // it has received Reset, and no Synced since
+	state    *kubeconnectv1.PageState // nil before the first batch, unless the page was resumed
+	at       follow.Moment
+	warnings []string
+
+	// Of the last batch.
+	places       []encode.Place
+	partial      bool                     // it does not lead to a whole page: another batch follows
+	changedState *kubeconnectv1.PageState // nil if neither the page nor its state has changed
+	bookmarkAt   time.Time                // of the last batch with Synced or Bookmark
+}
+
+// pageContent is what a page reads at once.
+type pageContent struct {
+	objects []*informerhub.Object
+	offset  int
+	total   int
+	at      follow.Moment
+	results []joinedResult // of the objects; nil without joins
+}
+
+// followPage starts a watch of a page in the scope of its lease.
+func (w *Watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
+	params, resource := starting.params, starting.lease.Request.Resource
+	if !resource.Cacheable() {
+		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
+	}
+	position, held, err := started.tokens.ReadPage(params.resumeToken)
+	if err != nil {
+		return nil, err
+	}
+	page, err := w.newPage(ctx, starting)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(held) > 0:
+		if err := page.resume(ctx, position, held); err != nil {
+			return nil, err
+		}
+	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
+		page.state = &kubeconnectv1.PageState{}
+	}
+	started.query.Fields = nil // the sorted objects are shared by pages with other fields
+	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
+		return nil, err
+	}
+	charge, err := page.account.Charge(page.params.limit * keptObjectBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := page.join(ctx); err != nil {
+		charge.Release()
+		return nil, err
+	}
+	started.cache, started.endCache, started.watcher, started.page = page.cache, charge.Release, page, page
+	return started, nil
+}
+
+// keptObjectBytes estimates the memory of a heldObject, and of its part of a resume token.
+const keptObjectBytes = 256
+
+// newPage returns a page of a cache that has reached the version of the request.
+func (w *Watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
+	params, lease := starting.params, starting.lease
+	cache, err := w.hub.Cache(ctx, lease.Request.Resource)
+	if err != nil {
+		return nil, err
+	}
+	starting.cache.Store(cache)
+	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
+		return nil, err
+	}
+	joined, err := w.joinLive(ctx, params, lease)
+	return &livePage{
+		pages: w.pages, cache: cache, account: ledger.From(ctx),
+		params: *params.page, fields: params.Fields, joined: joined, reached: params.MinVersion, reset: true,
+	}, err
+}
+
+// resume continues the page of a token at a position. Without a position, or if the position lies in
+// a history that was undone, only the place of the page is used.
+func (p *livePage) resume(ctx context.Context, position *informerhub.Position, held []byte) error {
+	offset, objects, err := parseHeld(held)
+	if err != nil {
+		return err
+	}
+	p.state, p.resumed = &kubeconnectv1.PageState{Offset: int64(offset)}, objects
+	if position == nil {
+		return nil
+	}
+	switch err := p.cache.AwaitPosition(ctx, *position, target.VersionTimeout); {
+	case errors.Is(err, informerhub.ErrUndone):
+		return nil
+	case err != nil:
+		return err
+	}
+	p.held, p.reset = objects, false
+	p.reached = newer(p.reached, position.Version)
+	return nil
+}
+
+// newer returns the newer one of two versions; an empty one is older than all others.
+func newer(a, b string) string {
+	if a == "" || b != "" && object.Older(a, b) {
+		return b
+	}
+	return a
+}
+
+// join joins the follower of the selection.
+func (p *livePage) join(ctx context.Context) error {
+	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
+	follower, err := p.pages.Join(ctx, question, func(func(int) error) *sorted.Objects {
+		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
+		return objects
+	})
+	if err != nil {
+		return err
+	}
+	if p.reached != "" {
+		if err := follower.Reach(ctx, p.reached); err != nil {
+			follower.Leave(p.account)
+			return err
+		}
+	}
+	p.follower, p.reached, p.bookmarkAt = follower, "", time.Time{}
+	return nil
+}
+
+// Rescope implements watcher. The next batch has the difference between the pages of both selections.
+func (p *livePage) Rescope(next *informerhub.Selection) {
+	p.Close()
+	p.selection, p.reached = next, p.at.Version
+}
+
+// Restart implements watcher.
+func (p *livePage) Restart(next *informerhub.Selection) {
+	p.Rescope(next)
+	p.reset = true
+}
+
+// Close implements watcher.
+func (p *livePage) Close() {
+	if p.follower != nil {
+		p.follower.Leave(p.account)
+		p.follower = nil
+	}
+	p.release()
+}
+
+// RequestBookmark implements watcher.
+func (p *livePage) RequestBookmark() { p.bookmarkAt = time.Time{} }
+
+// NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
+func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error) {
+	if p.follower == nil {
+		if err := p.join(ctx); err != nil {
+			return informerhub.Batch{}, err
+		}
+	}
+	for {
+		if err := p.wait(ctx, interrupt); err != nil {
+			return informerhub.Batch{}, err
+		}
+		batch, err := p.next(ctx)
+		if err != nil || len(batch.Events) > 0 {
+			return batch, err
+		}
+		p.release()
+	}
+}
+
+// next returns the batch from the page that the client has to the page as it is now. It has no events if
+// the pages are the same. After the first page it keeps to the pace of the caller's streams.
+func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
+	if p.at.Epoch != 0 && !p.syncing {
+		end, err := fairqueue.BeginTurn(ctx)
+		if err != nil {
+			return informerhub.Batch{}, err
+		}
+		defer end()
+	}
+	content, err := p.read()
+	if err != nil {
+		return informerhub.Batch{}, err
+	}
+	if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
+		return informerhub.Batch{}, err
+	}
+	return p.batchInSlot(ctx, content)
+}
+
+// batchInSlot returns the batch of a page. It uses a processor slot if objects must be compared.
+func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (informerhub.Batch, error) {
+	isLong := len(content.objects)+len(p.held) > shortPage || p.fields != nil && budget.IsLong(content.objects)
+	if isLong && !p.hasExactly(content) {
+		_, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return informerhub.Batch{}, err
+		}
+		defer end()
+	}
+	p.joined.settle()
+	return p.batch(content), nil
+}
+
+// shortPage is the number of objects, of a page and of the one before, that are compared in less time
+// than a processor slot lasts, unless their fields must be read.
+const shortPage = 50
+
+// wait blocks until there is something to read, or a bookmark is due.
+func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
+	if p.partial || p.joined.isOutdated() {
+		return nil
+	}
+	quiet, cancel := context.WithDeadline(ctx, p.joined.wakeBefore(p.bookmarkAt.Add(BookmarkInterval)))
+	defer cancel()
+	err := p.follower.Wait(quiet, p.at, interrupt)
+	if err != nil && ctx.Err() == nil && quiet.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// read reads the range of the page from the sorted objects.
+func (p *livePage) read() (content pageContent, err error) {
+	if err := p.findResumed(); err != nil {
+		return pageContent{}, err
+	}
+	failed := p.follower.Read(func(objects *sorted.Objects, at follow.Moment) {
+		if content.offset, err = p.place(objects); err == nil {
+			content.at, content.total = at, objects.Len()
+			content.objects = objects.Range(content.offset, p.params.limit)
+		}
+	})
+	if failed != nil {
+		return pageContent{}, failed
+	}
+	if p.at.Version != "" && object.Older(content.at.Version, p.at.Version) {
+		p.reset = true // the cluster's store was restored from a backup
+	}
+	return content, err
+}
+
+// place returns the number of objects before the page.
+func (p *livePage) place(objects *sorted.Objects) (int, error) {
+	after := p.params.after
+	if after == nil {
+		return min(p.params.offset, objects.Len()), nil
+	}
+	if entry, ok := objects.Find(after.Namespace, after.Name); ok {
+		p.anchor = &entry
+		return objects.IndexOf(entry) + 1, nil
+	}
+	if p.anchor == nil && p.first != nil {
+		if entry, ok := objects.Find(p.first.Namespace, p.first.Name); ok {
+			p.anchor = &entry
+		}
+	}
+	switch {
+	case p.anchor != nil:
+		return objects.IndexOf(*p.anchor), nil
+	case p.state != nil:
+		return min(int(p.state.GetOffset()), objects.Len()), nil
+	}
+	return 0, apierrors.NewNotFound(p.cache.Resource().GroupResource(), after.Name)
+}
+
+// mostSearched bounds the objects, before and after the place of a page that is resumed, among which
+// the objects of that page are searched.
+const mostSearched = 2000
+
+// findResumed finds the first object of a page that was resumed which is still in the selection, near
+// the page's place. Its place is that of the page if the object before the page is no longer in the
+// selection: objects before the page may be missing too.
+func (p *livePage) findResumed() error {
+	page := p.resumed
+	if p.resumed = nil; len(page) == 0 || p.params.after == nil {
+		return nil
+	}
+	var near []*informerhub.Object
+	if err := p.follower.Read(func(objects *sorted.Objects, _ follow.Moment) {
+		if _, found := objects.Find(p.params.after.Namespace, p.params.after.Name); !found {
+			near = objects.Range(max(0, int(p.state.GetOffset())-mostSearched), 2*mostSearched)
+		}
+	}); err != nil {
+		return err
+	}
+	byID := make(map[objectID]*informerhub.Object, len(near))
+	for _, object := range near {
+		byID[idOf(object)] = object
+	}
+	for _, held := range page {
+		if object := byID[held.id]; object != nil {
+			p.first = &informerhub.ObjectName{Namespace: object.Namespace(), Name: object.Name()}
+			return nil
+		}
+	}
+	return nil
+}
+
+// batch returns the difference between a page and what the client has; without events if there is
+// none and no bookmark is due.
+func (p *livePage) batch(content pageContent) informerhub.Batch {
+	batch := informerhub.Batch{Position: content.at.Position, Freshness: p.joined.freshness(content.at.Freshness)}
+	batch.Position.Version = content.at.Version
+	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
+		batch.Warnings, p.warnings = warnings, warnings
+	}
+	whole := !p.partial
+	batch.Events, p.places = p.events(content)
+	if p.partial {
+		p.at, p.reset, p.changedState = content.at, false, nil
+		return batch.Unresumable()
+	}
+	p.setState(content, len(batch.Events) > 0 || !whole)
+	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
+		version := content.at.Version
+		if last == informerhub.Bookmark {
+			version = content.at.Position.Version // other deletions at the version of the page may follow
+		}
+		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: version})
+		p.places, p.bookmarkAt = append(p.places, encode.Place{}), time.Now()
+	}
+	p.at, p.reset = content.at, false
+	return batch
+}
+
+// setState sets the state of the page in the next response, if the page or its state has changed.
+func (p *livePage) setState(content pageContent, changed bool) {
+	state := &kubeconnectv1.PageState{TotalCount: int64(content.total), Offset: int64(content.offset), ResourceVersion: content.at.Version}
+	p.changedState = nil
+	if changed || p.at.Epoch == 0 || state.GetTotalCount() != p.state.GetTotalCount() || state.GetOffset() != p.state.GetOffset() {
+		p.changedState = state
+	}
+	p.state = state
+}
+
+// lastEvent returns the type of the event without an object that ends a batch of a whole page; false
+// if it has none.
+func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
+	switch {
+	case p.syncing:
+		p.syncing = false
+		return informerhub.Synced, true
+	case p.changedState != nil && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= BookmarkInterval:
+		return informerhub.Bookmark, true
+	}
+	return 0, false
+}

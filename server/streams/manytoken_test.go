@@ -1,0 +1,54 @@
+package streams
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
+	"github.com/kubeconnect/kubeconnect/server/tokens"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
+// written.
+func FuzzManyToken(f *testing.F) {
+	one := tokensOf(servertest.Deployments, watchOf(unchanged)).Write(somePosition())
+	f.Add(tokens.Join([]string{one, "", one}), 3)
+	f.Add(tokens.Join([]string{""}), 1)
+	f.Add(one, 1)
+	f.Add("", 2)
+	f.Add("00", 20) // of a newer format
+	f.Fuzz(func(t *testing.T, token string, watches int) {
+		if watches < 1 || watches > maxWatches {
+			t.Skip()
+		}
+		parts, err := tokens.Split(token, watches)
+		switch {
+		case err != nil && !apierrors.IsBadRequest(err):
+			t.Errorf("returned %v", err)
+		case err == nil && token != "" && !tokens.IsOfNewerFormat(token) && len(tokens.Join(parts)) > len(token):
+			t.Errorf("%q is %q", token, parts)
+		}
+	})
+}
+
+func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
+	one := tokensOf(servertest.Deployments, watchOf(unchanged)).Write(somePosition())
+	token := tokens.Join([]string{one, ""})
+	if parts, err := tokens.Split(token, 2); err != nil || !slices.Equal(parts, []string{one, ""}) {
+		t.Errorf("parsed %q, %v", parts, err)
+	}
+	for end := 1; end < len(token); end++ {
+		if parts, err := tokens.Split(token[:end], 2); !apierrors.IsBadRequest(err) {
+			t.Errorf("cut after %d letters it is %q, %v", end, parts, err)
+		}
+	}
+	for _, watches := range []int{1, 3} {
+		if parts, err := tokens.Split(token, watches); !apierrors.IsBadRequest(err) {
+			t.Errorf("for %d watches it is %q, %v", watches, parts, err)
+		}
+	}
+	if position, err := tokensOf(servertest.Deployments, watchOf(unchanged)).Read(token); !apierrors.IsBadRequest(err) {
+		t.Errorf("for a single watch it is %v, %v", position, err)
+	}
+}

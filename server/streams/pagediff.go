@@ -1,0 +1,133 @@
+package streams
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+)
+
+// heldObject is an object of a page as the client has it.
+type heldObject struct {
+	id      objectID
+	version versionHash
+	object  *informerhub.Object // nil if the client has it from a stream that it resumed
+	joined  joinedResult        // without a message once it was sent
+}
+
+// pageChange is one step from a page to the next one.
+type pageChange struct {
+	kind  informerhub.EventType // Added, Modified or Deleted
+	place encode.Place
+	from  heldObject // the client's state; without an object for Added
+	to    heldObject // the next state; without an object for Deleted
+}
+
+// pageDifference returns the changes that lead from a page to the next one: deletions first, and
+// then, in the order of the next page, the objects that are added, moved or modified. Each place is
+// that after the changes before it. As few objects as possible are moved. same reports whether two
+// states of an object are the same for the client.
+func pageDifference(held, next []heldObject, same func(held, next heldObject) bool) []pageChange {
+	wanted := make(map[objectID]int, len(next)) // places by object
+	for i, object := range next {
+		wanted[object.id] = i
+	}
+	changes, left := removed(held, wanted)
+	known := make(map[objectID]heldObject, len(left))
+	for _, object := range left {
+		known[object.id] = object
+	}
+	stays := unmoved(left, wanted)
+	at := 0 // place of the next object in left
+	for _, object := range next {
+		before, isHeld := known[object.id]
+		change := pageChange{kind: informerhub.Modified, from: before, to: object}
+		switch {
+		case !isHeld:
+			change.kind = informerhub.Added
+			left = slices.Insert(left, at, object)
+		case stays[object.id]:
+			at += slices.IndexFunc(left[at:], object.isSame)
+		default:
+			from := slices.IndexFunc(left, object.isSame)
+			left = slices.Delete(left, from, from+1)
+			if from < at {
+				at--
+			}
+			left = slices.Insert(left, at, object)
+			change.place.Moved = same(before, object)
+		}
+		change.place.Index = at
+		if !stays[object.id] || !same(before, object) {
+			changes = append(changes, change)
+		}
+		at++
+	}
+	return changes
+}
+
+// applied returns a page after some changes. An object that only moves remains as the client has it.
+func applied(held []heldObject, changes []pageChange) []heldObject {
+	page := slices.Clone(held)
+	for _, change := range changes {
+		if change.kind == informerhub.Deleted {
+			page = slices.Delete(page, change.place.Index, change.place.Index+1)
+			continue
+		}
+		object := change.to
+		object.joined.message = ""
+		if change.kind == informerhub.Modified {
+			at := slices.IndexFunc(page, object.isSame)
+			page = slices.Delete(page, at, at+1)
+		}
+		if change.place.Moved {
+			object = change.from
+		}
+		page = slices.Insert(page, change.place.Index, object)
+	}
+	return page
+}
+
+// isSame reports whether other is the same object, possibly in another state.
+func (h heldObject) isSame(other heldObject) bool { return h.id == other.id }
+
+// removed returns the deletions of the objects that are not wanted, the last one first, and the
+// others.
+func removed(held []heldObject, wanted map[objectID]int) (changes []pageChange, left []heldObject) {
+	for i, object := range slices.Backward(held) {
+		if _, ok := wanted[object.id]; !ok {
+			changes = append(changes, pageChange{kind: informerhub.Deleted, place: encode.Place{Index: i}, from: object})
+		}
+	}
+	for _, object := range held {
+		if _, ok := wanted[object.id]; ok {
+			left = append(left, object)
+		}
+	}
+	return changes, left
+}
+
+// unmoved returns the largest set of objects that are in the same order in a page and in the next
+// one: a longest increasing subsequence of their next places.
+func unmoved(left []heldObject, wanted map[objectID]int) map[objectID]bool {
+	var ends []int // index of the last object of the best subsequence of each length
+	previous := make([]int, len(left))
+	for i, object := range left {
+		length := sort.Search(len(ends), func(l int) bool { return wanted[left[ends[l]].id] >= wanted[object.id] })
+		if previous[i] = -1; length > 0 {
+			previous[i] = ends[length-1]
+		}
+		if length == len(ends) {
+			ends = append(ends, i)
+		}
+		ends[length] = i
+	}
+	stays := make(map[objectID]bool, len(ends))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1]; i >= 0; i = previous[i] {
+			stays[left[i].id] = true
+		}
+	}
+	return stays
+}

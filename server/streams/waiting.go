@@ -1,0 +1,99 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+)
+
+// waitingAfter is the time without messages after which a stream reports that it waits for a first
+// snapshot or for a version, so that the client sees that the service is reachable.
+const waitingAfter = time.Second
+
+// starting is a stream that waits for the first snapshot of its resource, or for a version.
+type starting struct {
+	lease *access.Lease
+	cache atomic.Pointer[informerhub.Cache] // nil before the first snapshot
+}
+
+// startingWatch is a watch that waits.
+type startingWatch struct {
+	starting
+	params WatchParams
+}
+
+// freshness returns how current the cache is; stale before the first snapshot.
+func (s *starting) freshness() *kubeconnectv1.Freshness {
+	if cache := s.cache.Load(); cache != nil {
+		return encode.Freshness(cache.Freshness())
+	}
+	return &kubeconnectv1.Freshness{Stale: true}
+}
+
+// begun is the result of starting a stream.
+type begun[S any] struct {
+	started  S
+	err      error
+	panicked any // what begin has panicked with; nil if it has returned
+}
+
+// whileWaiting calls begin, and sendWaiting at an interval until begin returns. If sendWaiting fails,
+// whileWaiting closes what begin returns. A panic of begin continues in the goroutine of the call: there it
+// ends this call, and not the replica.
+func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(context.Context) error, begin func() (S, error)) (S, error) {
+	done := make(chan begun[S], 1)
+	go func() { // ends with begin, which whileWaiting waits for
+		var b begun[S]
+		defer func() {
+			if b.panicked = recover(); b.panicked != nil {
+				b.panicked = fmt.Sprintf("%v\n%s", b.panicked, debug.Stack())
+			}
+			done <- b
+		}()
+		b.started, b.err = begin()
+	}()
+	quiet := time.NewTimer(waitingAfter)
+	defer quiet.Stop()
+	for {
+		select {
+		case b := <-done:
+			if b.panicked != nil {
+				panic(b.panicked)
+			}
+			return b.started, b.err
+		case <-quiet.C:
+		}
+		if err := sendWaiting(ctx); err != nil {
+			if b := <-done; b.err == nil && b.panicked == nil {
+				b.started.close()
+			}
+			var none S
+			return none, err
+		}
+		quiet.Reset(BookmarkInterval)
+	}
+}
+
+// whileWaiting calls begin, and sends messages at an interval until begin returns. The first message,
+// or the first one of the watch, has the kind.
+func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
+	s.setKind(starting.params.MetadataOnly, starting.lease)
+	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)
+}
+
+// sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
+// token remains valid.
+func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
+	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
+	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
+	defer s.response.Reset()
+	return s.outlet(ctx, nil, edge.Guard{}, &s.response)
+}

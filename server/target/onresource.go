@@ -1,0 +1,76 @@
+package target
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+)
+
+// cluster finds the resources that requests name. Its methods are safe for concurrent use.
+type Resolver struct{ hub *informerhub.Hub }
+
+func NewResolver(hub *informerhub.Hub) *Resolver { return &Resolver{hub} }
+
+// OnResource calls do with the resource that a request names. If the API server contradicts
+// discovery about the resource, or the request does not match its scope, discovery is refreshed,
+// and do is called once more if the resource has changed. In that case the API server has not
+// carried out the request that do sent: see [discovery.Contradicts].
+func OnResource[A any](ctx context.Context, c *Resolver, name string, do func(informerhub.Resource) (A, error)) (A, error) {
+	resource, err := c.Resolve(ctx, name)
+	if err != nil {
+		var none A
+		return none, err
+	}
+	answer, err := do(resource)
+	if !isContradicted(err, resource) {
+		return answer, err
+	}
+	fresh, refusal := c.hub.Resolver().ResolveFresh(ctx, name)
+	var unknown *discovery.UnknownResourceError
+	var gone *discovery.ResourceGoneError
+	switch {
+	case errors.As(refusal, &unknown):
+		return answer, refusal
+	case refusal != nil:
+		return answer, err
+	case fresh == resource && !errors.As(err, &gone):
+		return answer, err
+	}
+	return do(fresh)
+}
+
+func isContradicted(err error, resource informerhub.Resource) bool {
+	var scope *ScopeError
+	// The scope of built-in resources never changes.
+	return discovery.Contradicts(err) || errors.As(err, &scope) && !resource.BuiltIn()
+}
+
+// ScopeError is the error for a request that does not match the scope of its resource.
+type ScopeError struct{ error }
+
+func NewScopeError(err error) error { return &ScopeError{err} }
+
+// Unwrap returns the error for the caller.
+func (e *ScopeError) Unwrap() error { return e.error }
+
+// CheckExists returns a ResourceGoneError if a response of the API server shows that a resource is
+// not as discovered, and refreshed discovery confirms it. A response without objects shows nothing;
+// then discovery must be recent.
+func (c *Resolver) CheckExists(ctx context.Context, resource informerhub.Resource, objects ...*informerhub.Object) error {
+	resolver := c.hub.Resolver()
+	switch {
+	case resource.BuiltIn(), len(objects) > 0 && resource.Fits(objects[0]):
+		return nil
+	case len(objects) > 0:
+		if err := resolver.Refresh(ctx); err != nil {
+			return nil // no newer discovery is available
+		}
+	}
+	var gone *discovery.ResourceGoneError
+	if err := resolver.Confirm(ctx, resource); errors.As(err, &gone) {
+		return err
+	}
+	return nil
+}
