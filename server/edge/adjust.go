@@ -2,8 +2,6 @@ package edge
 
 import (
 	"sync"
-
-	"golang.org/x/time/rate"
 )
 
 // Adjuster changes the limits of callers and the sample of logged calls while the service runs. The zero
@@ -33,41 +31,4 @@ func (a *Adjuster) Adjust(limits Limits, logSample float64) {
 		a.callers.setLimits(limits)
 		a.log.setSample(logSample)
 	}
-}
-
-func (c *Callers) setLimits(limits Limits) {
-	c.mu.Lock()
-	c.limits = limits
-	c.mu.Unlock()
-	c.credentials.SetPerKey(int64(limits.CredentialStreams))
-	c.calls.SetPerKey(int64(limits.Calls))
-}
-
-// limitsNow returns the limits that apply to new calls and streams.
-func (c *Callers) limitsNow() Limits {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.limits
-}
-
-// under applies the limits to a caller, which may have been created under others.
-func (c *caller) under(limits Limits) *caller {
-	if c.calls.Limit() != rateOf(limits) || c.calls.Burst() != burstOf(limits) {
-		c.calls = newCaller(limits).calls
-	}
-	return c
-}
-
-func rateOf(limits Limits) rate.Limit {
-	if limits.Rate == 0 {
-		return rate.Inf
-	}
-	return rate.Limit(limits.Rate)
-}
-
-func burstOf(limits Limits) int {
-	if limits.Rate == 0 {
-		return 0
-	}
-	return limits.Burst
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -56,9 +55,6 @@ type Load struct {
 	// Decided is the time since the API server's last decision, in seconds, by the kind of review.
 	Decided map[string]float64 `json:"decided,omitempty"`
 }
-
-// CacheSource returns the status of the caches; informerhub's Hub implements it.
-type CacheSource interface{ Status() []informerhub.Status }
 
 // Balance ends streams of a replica that has far more of them than its peers, and streams that are
 // stale here but current at a peer: because the cache of their resource is, or because the API server

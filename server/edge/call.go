@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,21 +24,27 @@ type call struct {
 	control        *http.ResponseController
 	responseHeader http.Header
 	body           *body
-	releaseUnknown func() // releases the slot among requests of unknown callers
+	known          func() // see identified
 	releases       []func()
-	decoded        []func() // called when the request is no longer needed as it was received
+	decoded        []func() // see onDecoded
 	span           callSpan
 	record         callRecord
 	isHandled      bool // the request was read, and its handler has begun
-	hasEnded       bool // Metrics.ended has recorded how
+	hasEnded       bool // it is recorded how
 }
 
 type callKey struct{}
 
-func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+// callFrom returns the call of a context; nil outside of a call.
+func callFrom(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
 
-func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
-	c := &call{network: network, control: http.NewResponseController(w), responseHeader: w.Header()}
+// newCall returns the call of a request from a network. known is called when its caller is known, or when it
+// has ended.
+func newCall(w http.ResponseWriter, r *http.Request, network string, known func()) *call {
+	c := &call{network: network, known: known, control: http.NewResponseController(w), responseHeader: w.Header()}
 	c.record.id, c.record.began = requestIDOf(r), time.Now()
 	c.responseHeader.Set(RequestIDHeader, c.record.id)
 	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
@@ -53,11 +60,10 @@ func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
 // onEnd registers release to be called when the handler has returned.
 func (c *call) onEnd(release func()) { c.releases = append(c.releases, release) }
 
-// requestUntilDecoded registers release to be called when the memory of the request belongs to others: see
-// [gate.reserve].
-func (c *call) requestUntilDecoded(release func()) { c.decoded = append(c.decoded, release) }
+// onDecoded registers release to be called when the request is no longer needed as it was received.
+func (c *call) onDecoded(release func()) { c.decoded = append(c.decoded, release) }
 
-// requestDecoded calls what requestUntilDecoded has registered.
+// requestDecoded calls what onDecoded has registered.
 func (c *call) requestDecoded() {
 	for _, release := range c.decoded {
 		release()
@@ -76,8 +82,14 @@ func (c *call) end() {
 	for _, release := range c.releases {
 		release()
 	}
-	c.releaseUnknown()
+	c.known()
 }
+
+// identified ends the bounds for requests of unknown callers.
+func (c *call) identified() { c.known() }
+
+// flush sends what is buffered of the response.
+func (c *call) flush() { _ = c.control.Flush() }
 
 // dropHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
 // the call may be long. Over HTTP/1.1 they are kept, because net/http reads them when it responds.
@@ -87,6 +99,9 @@ func (c *call) dropHeaders() {
 	}
 }
 
+// receiveWithoutDeadline ends what receiveWithin has begun.
+func (c *call) receiveWithoutDeadline() { c.body.received() }
+
 // receiveWithin makes reads of the body fail if it has not been received within patience.
 func (c *call) receiveWithin(patience time.Duration) {
 	c.body.received()
@@ -95,6 +110,9 @@ func (c *call) receiveWithin(patience time.Duration) {
 	}
 	c.body.received = after(patience, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
 }
+
+// sendWithoutDeadline removes the server's deadline for responses, which is for all requests.
+func (c *call) sendWithoutDeadline() { _ = c.control.SetWriteDeadline(time.Time{}) }
 
 // sendWithin aborts the call if the client has not read the response within patience.
 func (c *call) sendWithin(patience time.Duration) {
@@ -179,3 +197,29 @@ func isTimeout(err error) bool {
 	timeout, ok := err.(interface{ Timeout() bool })
 	return ok && timeout.Timeout()
 }
+
+// WantsMessages reports whether a call's responses are sent in another form than protobuf.
+func WantsMessages(ctx context.Context) bool {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return true
+	}
+	contentType := call.RequestHeader().Get("Content-Type")
+	return contentType == "" || strings.Contains(contentType, "json")
+}
+
+// serverOnly is the part of an interceptor that a server does not use.
+type serverOnly struct{}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (serverOnly) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func isStream(spec connect.Spec) bool { return spec.StreamType != connect.StreamTypeUnary }
+
+func isBidi(spec connect.Spec) bool { return spec.StreamType == connect.StreamTypeBidi }
+
+// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
+// replica which has served it.
+const ReplicaHeader = "Kubeconnect-Replica"

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -163,4 +164,76 @@ func (c *caller) retryAfter(limits Limits) time.Duration {
 		c.lastRetry = now.Add(maxRetryAfter)
 	}
 	return c.lastRetry.Sub(now)
+}
+
+func (c *Callers) setLimits(limits Limits) {
+	c.mu.Lock()
+	c.limits = limits
+	c.mu.Unlock()
+	c.credentials.SetPerKey(int64(limits.CredentialStreams))
+	c.calls.SetPerKey(int64(limits.Calls))
+}
+
+// limitsNow returns the limits that apply to new calls and streams.
+func (c *Callers) limitsNow() Limits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits
+}
+
+// under applies the limits to a caller, which may have been created under others.
+func (c *caller) under(limits Limits) *caller {
+	if c.calls.Limit() != rateOf(limits) || c.calls.Burst() != burstOf(limits) {
+		c.calls = newCaller(limits).calls
+	}
+	return c
+}
+
+func rateOf(limits Limits) rate.Limit {
+	if limits.Rate == 0 {
+		return rate.Inf
+	}
+	return rate.Limit(limits.Rate)
+}
+
+func burstOf(limits Limits) int {
+	if limits.Rate == 0 {
+		return 0
+	}
+	return limits.Burst
+}
+
+// Charge counts a call as additional calls: a call with many questions costs as much as many calls.
+// It returns a *LimitError if the caller has reached its rate limit. More than a burst counts as a
+// burst, so that no call is rejected forever.
+func (c *Callers) Charge(name string, more int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.callerLocked(name).charge(more, c.limits)
+}
+
+func (c *caller) charge(more int, limits Limits) error {
+	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
+		return nil
+	}
+	return &LimitError{Limit: LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
+		limits.Rate), Wait: c.retryAfter(limits)}
+}
+
+// newCredentialStreams returns the queue of streams by credential; 0 is no limit.
+func newCredentialStreams(perCredential int) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCredential)})
+}
+
+// HoldStreams counts streams of a credential of a caller until release is called. It returns a
+// *LimitError if the credential would have more streams than allowed.
+func (c *Callers) HoldStreams(name, credential string, streams int) (release func(), err error) {
+	if streams == 0 {
+		return func() {}, nil
+	}
+	release, ok := c.credentials.TryAcquire(credential, int64(streams))
+	if !ok {
+		return nil, &LimitError{Limit: LimitCredentialStreams, Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limitsNow().CredentialStreams), Wait: c.retryAfter(name)}
+	}
+	return release, nil
 }

@@ -55,7 +55,7 @@ func captureLog(t *testing.T, level slog.Level) *written {
 // endedCall returns a call of a caller that has ended.
 func endedCall(t *testing.T, caller, procedure string, err error) *call {
 	t.Helper()
-	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24")
+	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24", func() {})
 	c.record.caller = caller
 	c.record.procedure, c.record.err, c.isHandled = procedure, ConnectError(err), true
 	return c

@@ -61,9 +61,9 @@ func NewChain(config ChainConfig) *Chain {
 	log := newCallLog(config.LogSample)
 	chain := &Chain{
 		Callers:  NewCallers(config.Limits),
-		Kept:     newKept(config),
+		Kept:     newKept(config.KeptBytes, config.Limits, config.Metrics, config.Usage),
 		config:   config,
-		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), log, config.Usage),
+		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), log, config.Usage, config.Metrics),
 	}
 	config.Adjuster.attach(chain.Callers, log)
 	return chain

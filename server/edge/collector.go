@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,34 +8,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
-
-// ReviewSource returns the statistics of reviews of callers. An auth.ClusterAuthenticator and an
-// auth.Authorizer implement it.
-type ReviewSource interface{ ReviewStats() auth.ReviewStats }
-
-// Reviews are the sources of the statistics of reviews, by the kind of review.
-type Reviews map[string]ReviewSource
-
-// failing returns the kind of the reviews that have failed for the longest time, and their statistics.
-// The kind is empty if the API server answers all.
-func (r Reviews) failing() (kind string, failing auth.ReviewStats) {
-	for review, source := range r {
-		stats := source.ReviewStats()
-		if !stats.FailingSince.IsZero() && (kind == "" || stats.FailingSince.Before(failing.FailingSince)) {
-			kind, failing = review, stats
-		}
-	}
-	return kind, failing
-}
-
-// Err returns an error that describes why the API server answers no reviews of callers, or nil.
-func (r Reviews) Err() error {
-	kind, stats := r.failing()
-	if kind == "" {
-		return nil
-	}
-	return fmt.Errorf("%ss of callers have failed since %s: %s", kind, stats.FailingSince.UTC().Format(time.RFC3339), stats.Problem)
-}
 
 // NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
 // scrape, and costs nothing otherwise.
@@ -207,4 +178,42 @@ func (c collector) byResource() map[string]informerhub.Status {
 		byName[status.Resource.String()] = status
 	}
 	return byName
+}
+
+// TotalsSource returns the numbers of caches; informerhub's Hub implements it.
+type TotalsSource interface{ Totals() informerhub.Totals }
+
+// NewTotals returns a collector of the numbers of caches. It reads them on each scrape.
+func NewTotals(caches TotalsSource) prometheus.Collector { return totals{caches} }
+
+type totals struct{ caches TotalsSource }
+
+var totalsMeasures = []measure[informerhub.Totals]{
+	{
+		prometheus.NewDesc("kubeconnect_caches_started_total", "Shared caches that were started, each with a list of the API server.", nil, nil),
+		prometheus.CounterValue, func(t informerhub.Totals) float64 { return float64(t.Started) },
+	},
+	{
+		prometheus.NewDesc("kubeconnect_caches_evicted_total", "Shared caches that have ended because nobody used them.", nil, nil),
+		prometheus.CounterValue, func(t informerhub.Totals) float64 { return float64(t.Unused) },
+	},
+	{
+		prometheus.NewDesc("kubeconnect_private_caches", "Caches that serve a single stream, with the permissions of its caller.", nil, nil),
+		prometheus.GaugeValue, func(t informerhub.Totals) float64 { return float64(t.Private) },
+	},
+}
+
+// Describe implements prometheus.Collector.
+func (totals) Describe(descs chan<- *prometheus.Desc) {
+	for _, measure := range totalsMeasures {
+		descs <- measure.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (t totals) Collect(metrics chan<- prometheus.Metric) {
+	now := t.caches.Totals()
+	for _, measure := range totalsMeasures {
+		metrics <- measure.metric(now)
+	}
 }

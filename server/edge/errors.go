@@ -167,7 +167,7 @@ var reasonsWithoutStatus = map[connect.Code]metav1.StatusReason{
 func StatusOf(err error) *kubeconnectv1.Status {
 	var coded *connect.Error
 	_ = errors.As(ConnectError(err), &coded)
-	if status := statusOf(coded); status != nil {
+	if status := StatusIn(coded); status != nil {
 		return status
 	}
 	return encode.Status(metav1.Status{Reason: reasonsWithoutStatus[coded.Code()], Message: coded.Message()})
@@ -183,3 +183,6 @@ func WithPrefix(err error, prefix string) error {
 	}
 	return wrapped
 }
+
+// ReasonOf returns the reason of an error for callers; empty if it has no Status.
+func ReasonOf(err error) string { return StatusIn(err).GetReason() }

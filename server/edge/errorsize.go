@@ -74,15 +74,19 @@ func newError(code connect.Code, err error, status *kubeconnectv1.Status) *conne
 // bounded applies the limits of newError to an error that has a code. It returns an error that fits
 // unchanged.
 func bounded(coded *connect.Error) *connect.Error {
-	status := statusOf(coded)
+	status := StatusIn(coded)
 	if utf8.ValidString(coded.Message()) && !isTooLarge(coded.Code(), coded.Message(), status) {
 		return coded
 	}
 	return newError(coded.Code(), errors.New(coded.Message()), status)
 }
 
-// statusOf returns the Status of an error, or nil if it has none.
-func statusOf(coded *connect.Error) *kubeconnectv1.Status {
+// StatusIn returns the Status of an error for callers, or nil if it has none.
+func StatusIn(err error) *kubeconnectv1.Status {
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		return nil
+	}
 	for _, detail := range coded.Details() {
 		value, err := detail.Value()
 		if status, ok := value.(*kubeconnectv1.Status); ok && err == nil {

@@ -18,10 +18,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
-// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
-// replica which has served it.
-const ReplicaHeader = "Kubeconnect-Replica"
-
 // admitPatience is the time that a call waits for other calls of its caller to end.
 const admitPatience = 5 * time.Second
 
@@ -29,7 +25,7 @@ const admitPatience = 5 * time.Second
 // the caller and applies its limits. It puts the caller into the context. Everything that a call
 // reserves is released when its handler has returned.
 type gate struct {
-	*entrance
+	entrance      *entrance
 	authenticator auth.Authenticator
 	metrics       *Metrics
 	replica       string       // empty: responses do not name it
@@ -45,7 +41,7 @@ type gate struct {
 // admit implements connect.RequestGateFunc.
 func (g *gate) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
 	c := callFrom(ctx)
-	c.record.begin(spec, g.metrics)
+	g.metrics.begin(c, spec)
 	ctx = c.beginSpan(ctx, g.tracer, peer, header)
 	ctx, err := g.enter(ctx, c, spec, header)
 	if err == nil {
@@ -54,7 +50,7 @@ func (g *gate) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, 
 	g.metrics.limited(err)
 	err = ConnectError(err)
 	g.metrics.refused(spec, c, err)
-	g.refuse(c)
+	g.entrance.refuse(c)
 	return nil, err
 }
 
@@ -65,7 +61,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	}
 	name := CallerKey(calling.Identity)
 	c.record.caller = calling.Identity.Username
-	g.usage.begin(c, isStream(spec))
+	g.entrance.usage.begin(c, isStream(spec))
 	if g.replica != "" {
 		c.responseHeader.Set(ReplicaHeader, g.replica)
 	}
@@ -82,7 +78,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if err != nil {
 		return nil, err
 	}
-	g.accept(c, spec)
+	g.entrance.accept(c, spec)
 	if err := g.reserve(ctx, c, spec, name); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return 
 func TestCall_ReceivedBodiesHaveNoDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		e := newEntrance(bodyPatience, newCallLog(0), NewUsage())
+		e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
 		e.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body)
 			time.Sleep(2 * bodyPatience)
@@ -75,7 +75,7 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 			if test.chunked {
 				r.ContentLength = -1
 			}
-			c := newCall(httptest.NewRecorder(), r, "")
+			c := newCall(httptest.NewRecorder(), r, "", func() {})
 			if length, _ := lengthOf(c, limit); length != test.want {
 				t.Errorf("has %d bytes, want %d", length, test.want)
 			}
@@ -91,7 +91,7 @@ func sentBy(t *testing.T, procedure, contentType string, body io.Reader, length 
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, procedure, body)
 	r.Header.Set("Content-Type", contentType)
 	r.ContentLength = length
-	return newCall(httptest.NewRecorder(), r, "")
+	return newCall(httptest.NewRecorder(), r, "", func() {})
 }
 
 func specOf(procedure string) connect.Spec {

@@ -22,15 +22,15 @@ func newHealthWatches() *fairqueue.Queue {
 
 // healthGate admits the calls of grpc.health.v1.Health.
 type healthGate struct {
-	*entrance
-	metrics *Metrics
-	watches *fairqueue.Queue
+	entrance *entrance
+	metrics  *Metrics
+	watches  *fairqueue.Queue
 }
 
 // admit implements connect.RequestGateFunc.
 func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callFrom(ctx)
-	c.record.begin(spec, g.metrics)
+	g.metrics.begin(c, spec)
 	if !isStream(spec) {
 		return ctx, nil
 	}
@@ -42,11 +42,11 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 		g.metrics.limited(err)
 		err = ConnectError(err)
 		g.metrics.refused(spec, c, err)
-		g.refuse(c)
+		g.entrance.refuse(c)
 		return nil, err
 	}
 	c.onEnd(release)
 	c.dropHeaders()
-	g.accept(c, spec)
+	g.entrance.accept(c, spec)
 	return ctx, nil
 }

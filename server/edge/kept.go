@@ -3,12 +3,9 @@ package edge
 import (
 	"cmp"
 	"context"
-	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
@@ -26,61 +23,13 @@ const (
 	valueBytes = 384
 )
 
-// newKept returns the ledger of a chain. Callers that cannot be distinguished have no limit but the
-// total.
-func newKept(config ChainConfig) *ledger.Ledger {
-	kept := ledger.New(ledger.Limits{Total: cmp.Or(config.KeptBytes, int(keptShare.Bytes())), Undivided: config.Limits == (Limits{})})
-	config.Metrics.queues.add("kept_bytes", kept)
-	config.Usage.countKept(kept)
+// newKept returns the ledger of what is kept for open streams: of at most this number of bytes, or of
+// keptShare if it is 0. Callers that cannot be distinguished have no limit but the total.
+func newKept(bytes int, limits Limits, metrics *Metrics, usage *Usage) *ledger.Ledger {
+	kept := ledger.New(ledger.Limits{Total: cmp.Or(bytes, int(keptShare.Bytes())), Undivided: limits == (Limits{})})
+	metrics.AddLimited("kept_bytes", kept)
+	usage.countKept(kept)
 	return kept
-}
-
-// ParsedBytes estimates the memory of a text in the form of a field that is kept in its parsed form, such as a
-// selector.
-func ParsedBytes(text string) int {
-	return textGrowth*len(text) + valueBytes*strings.Count(text, ",")
-}
-
-// requestBytes estimates the memory of a request that is kept in its parsed form.
-func requestBytes(request proto.Message) int {
-	return textGrowth*proto.Size(request) + valueBytes*valuesIn(request.ProtoReflect())
-}
-
-// valuesIn returns the number of values of all lists in a message: of its repeated fields, and of texts that are
-// lists.
-func valuesIn(message protoreflect.Message) (values int) {
-	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.IsList():
-			list := value.List()
-			values += list.Len()
-			for i := 0; i < list.Len() && mayHaveValues(field.Message()); i++ {
-				values += valuesIn(list.Get(i).Message())
-			}
-		case field.Kind() == protoreflect.StringKind:
-			values += strings.Count(value.String(), ",")
-		case field.Message() != nil && !field.IsMap():
-			values += valuesIn(value.Message())
-		}
-		return true
-	})
-	return values
-}
-
-// mayHaveValues reports whether messages have lists. A request has thousands of messages with only names, numbers and
-// times, such as positions of logs, and to read them takes longer than to decode them.
-func mayHaveValues(message protoreflect.MessageDescriptor) bool {
-	for i := 0; message != nil && i < message.Fields().Len(); i++ {
-		field := message.Fields().Get(i)
-		_, isName := maxNames[field.Name()]
-		switch {
-		case field.Cardinality() == protoreflect.Repeated, field.Kind() == protoreflect.StringKind && !isName:
-			return true
-		case field.Message() != nil && field.Message().FullName() != "google.protobuf.Timestamp":
-			return true
-		}
-	}
-	return false
 }
 
 // chargeRequests charges the callers of streams for their requests, which are kept while the streams are
@@ -90,7 +39,7 @@ type chargeRequests struct{ serverOnly }
 // WrapUnary implements connect.Interceptor.
 func (chargeRequests) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if c, ok := ctx.Value(callKey{}).(*call); ok {
+		if c := callFrom(ctx); c != nil {
 			defer c.requestDecoded()
 		}
 		return next(ctx, request)
@@ -103,7 +52,7 @@ func (chargeRequests) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 		charge, _ := ledger.From(ctx).Charge(0) // nothing fits always
 		defer charge.Release()
 		decoded := func() {}
-		if c, ok := ctx.Value(callKey{}).(*call); ok {
+		if c := callFrom(ctx); c != nil {
 			decoded = c.requestDecoded
 		}
 		return next(ctx, chargingConn{conn, charge, decoded})
@@ -128,7 +77,3 @@ func (c chargingConn) Receive(message any) error {
 	}
 	return nil
 }
-
-// streamsPause is the shortest retry time of a caller whose open streams are over a limit. They release memory
-// when they end, and what they have used for changes is paid by then.
-const streamsPause = 5 * time.Second

@@ -2,9 +2,15 @@ package edge
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,6 +112,18 @@ func (m *Metrics) followUse() (followers, bytes int) {
 	return followers, bytes
 }
 
+// Queue adds a queue to the metrics, under a name that has its unit, and returns it.
+func (m *Metrics) Queue(name string, queue *fairqueue.Queue) *fairqueue.Queue {
+	m.AddLimited(name, queue)
+	return queue
+}
+
+// AddLimited adds a bounded resource to the metrics, under a name that has its unit.
+func (m *Metrics) AddLimited(name string, resource Limited) { m.queues.add(name, resource) }
+
+// QueueUse returns the use of each queue, by name.
+func (m *Metrics) QueueUse() map[string]fairqueue.Use { return m.queues.use() }
+
 // SentMessages counts the messages of one watch. The zero value counts nothing.
 type SentMessages struct {
 	events prometheus.Counter
@@ -154,24 +172,17 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // ended counts a call, and records how it has ended.
-func (m *Metrics) ended(spec connect.Spec, c *call, err error) {
+func (m *Metrics) ended(c *call, err error) {
 	if connect.IsNotModifiedError(err) {
 		err = nil
 	}
 	c.record.err, c.hasEnded = err, true
-	if !c.record.hasParts { // otherwise each part has been counted
-		m.countResource(spec.Procedure, c.record.servedResource())
-	}
+	c.record.count()
 	code := "ok"
 	if err != nil {
 		code = connect.CodeOf(err).String()
 	}
-	m.calls.WithLabelValues(spec.Procedure, code).Inc()
-}
-
-// countResource counts a call, or a part of one, about a resource.
-func (m *Metrics) countResource(procedure, resource string) {
-	m.resources.WithLabelValues(procedure, resource).Inc()
+	m.calls.WithLabelValues(c.record.procedure, code).Inc()
 }
 
 // limited counts a call that has failed because of a limit, if it has.
@@ -181,9 +192,9 @@ func (m *Metrics) limited(err error) {
 	}
 }
 
-// sentBytes returns the counter of the bytes that are sent to calls of a procedure about a resource.
-func (m *Metrics) sentBytes(procedure, resource string) prometheus.Counter {
-	return m.bytes.WithLabelValues(procedure, resource)
+// begin has a call counted whose procedure is known.
+func (m *Metrics) begin(c *call, spec connect.Spec) {
+	c.record.begin(spec.Procedure, counters{calls: m.resources, sentBytes: m.bytes})
 }
 
 // refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
@@ -196,7 +207,7 @@ func (m *Metrics) refused(spec connect.Spec, c *call, err error) {
 		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(c.record.began).Seconds())
 	}
 	c.record.isRefused = true
-	m.ended(spec, c, err)
+	m.ended(c, err)
 }
 
 // countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
@@ -215,7 +226,7 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.record.began).Seconds())
 		call.sendWithin(ResponsePatience)
-		c.metrics.ended(request.Spec(), call, err)
+		c.metrics.ended(call, err)
 		return response, err
 	}
 }
@@ -229,7 +240,124 @@ func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 		open.Inc()
 		defer open.Dec()
 		err := next(ctx, describingConn{conn, &call.record})
-		c.metrics.ended(conn.Spec(), call, err)
+		c.metrics.ended(call, err)
 		return err
 	}
+}
+
+// Limited is a bounded resource that calls share.
+type Limited interface {
+	Use() fairqueue.Use
+}
+
+// queues are the bounded resources that calls share. Its methods are safe for concurrent use. It
+// implements prometheus.Collector.
+type queues struct {
+	mu     sync.Mutex // guards byName
+	byName map[string]Limited
+}
+
+func (q *queues) add(name string, resource Limited) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.byName == nil {
+		q.byName = map[string]Limited{}
+	}
+	q.byName[name] = resource
+}
+
+func (q *queues) use() map[string]fairqueue.Use {
+	q.mu.Lock()
+	byName := maps.Clone(q.byName)
+	q.mu.Unlock()
+	use := make(map[string]fairqueue.Use, len(byName))
+	for name, resource := range byName {
+		use[name] = resource.Use()
+	}
+	return use
+}
+
+var queueMeasures = []measure[fairqueue.Use]{
+	newMeasure("kubeconnect_queue_held", "queue",
+		"What calls hold of a bounded resource, in the unit at the end of its name.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Held) }),
+	newMeasure("kubeconnect_queue_capacity", "queue",
+		"The capacity of a bounded resource. A call that does not fit waits, or is rejected if it cannot wait, or if a caller has too many waiting.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Capacity) }),
+	newMeasure("kubeconnect_queue_waiting", "queue",
+		"Calls and streams that wait for a bounded resource.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Waiting) }),
+}
+
+// Describe implements prometheus.Collector.
+func (q *queues) Describe(descs chan<- *prometheus.Desc) {
+	for _, measure := range queueMeasures {
+		descs <- measure.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (q *queues) Collect(metrics chan<- prometheus.Metric) {
+	for name, use := range q.use() {
+		for _, measure := range queueMeasures {
+			metrics <- measure.metric(use, name)
+		}
+	}
+}
+
+// noteUnseenEnd records how a call has ended, unless that is recorded. Interceptors do not see how two
+// kinds of calls end: those whose request cannot be read or decoded, for which connect responds by itself,
+// and those whose handler panics. The log, the metrics and the traces would have them as successful.
+// Requests that are no calls have no end.
+func (m *Metrics) noteUnseenEnd(c *call) {
+	if c.record.procedure == "" || c.hasEnded {
+		return
+	}
+	code, message := sentCode(c), "the request could not be read"
+	c.record.isRefused = !c.isHandled
+	if c.isHandled {
+		code, message = connect.CodeInternal, "the handler has panicked"
+	}
+	m.ended(c, connect.NewError(code, errors.New(message)))
+}
+
+// sentCode returns the code of the error that was sent for a request that could not be read.
+func sentCode(c *call) connect.Code {
+	if c.request.Context().Err() != nil {
+		return connect.CodeCanceled
+	}
+	for _, key := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if code, err := strconv.ParseUint(c.responseHeader.Get(key), 10, 8); err == nil && code != 0 {
+			return connect.Code(code)
+		}
+	}
+	if code, ok := codesOfStatus[c.record.status]; ok {
+		return code
+	}
+	return connect.CodeInvalidArgument // over gRPC-Web the code is in the body
+}
+
+// codesOfStatus are the codes of the errors of reading, by the status that Connect sends them with.
+var codesOfStatus = map[int]connect.Code{
+	499:                            connect.CodeCanceled,
+	http.StatusTooManyRequests:     connect.CodeResourceExhausted,
+	http.StatusInternalServerError: connect.CodeInternal,
+	http.StatusNotImplemented:      connect.CodeUnimplemented,
+	http.StatusServiceUnavailable:  connect.CodeUnavailable,
+	http.StatusGatewayTimeout:      connect.CodeDeadlineExceeded,
+}
+
+// describingConn records the request of a stream.
+type describingConn struct {
+	connect.StreamingHandlerConn
+	record *callRecord
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (c describingConn) Receive(message any) error {
+	err := c.StreamingHandlerConn.Receive(message)
+	if err == nil {
+		c.record.describe(message)
+	}
+	return err
 }

@@ -6,15 +6,9 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
-
-// ReasonMoved is the reason of the error that ends a watch so that its client resumes it at another
-// replica. Clients report it less prominently than a failure.
-const ReasonMoved metav1.StatusReason = "StreamMoved"
 
 // errAged ends a watch that has reached its maximum age.
 var errAged = apierror.Failure(ReasonMoved, "the stream has reached its maximum age: resume it over a new connection")
@@ -212,4 +206,20 @@ func drainOf(ctx context.Context) func() {
 		return drain
 	}
 	return func() {}
+}
+
+// NoteBegun records, for traces and for the pace of the caller's streams, that the client has the first
+// complete state of this part, or will have none. Further calls have no effect.
+func (p *StreamPart) NoteBegun(ctx context.Context) {
+	if p != nil && !p.begun {
+		p.begun = true
+		NoteBegun(ctx)
+	}
+}
+
+// NoteReset records, for traces, that this part begins a snapshot, if it has begun before.
+func (p *StreamPart) NoteReset(ctx context.Context) {
+	if p != nil && p.begun {
+		NoteReset(ctx)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,31 +24,6 @@ const (
 	loadPeriod = time.Minute
 )
 
-// Traffic is what calls have used.
-type Traffic struct {
-	Calls   float64 `json:"calls"`   // that have ended, streams included
-	Failed  float64 `json:"failed"`  // of these, with an error; not by canceling
-	Limited float64 `json:"limited"` // of these, with the code resource_exhausted
-	Objects float64 `json:"objects"` // sent, or events of watches
-	Bytes   float64 `json:"bytes"`   // sent, without headers and TLS
-	Seconds float64 `json:"seconds"` // from the beginning to the end of unary calls
-	// ProcessorSeconds is approximately the time of processors: that for which work on objects held a
-	// slot (matching, sorting, counting, encoding more than 32 KB), and that of writes, of which each
-	// counts for at most a millisecond, because longer ones wait for the client. Work that several streams
-	// share counts for the caller whose stream began it.
-	ProcessorSeconds float64 `json:"processorSeconds"`
-}
-
-func (l *Traffic) add(other Traffic, weight float64) {
-	l.Calls += weight * other.Calls
-	l.Failed += weight * other.Failed
-	l.Limited += weight * other.Limited
-	l.Objects += weight * other.Objects
-	l.Bytes += weight * other.Bytes
-	l.Seconds += weight * other.Seconds
-	l.ProcessorSeconds += weight * other.ProcessorSeconds
-}
-
 // CallerUsage is what one caller uses.
 type CallerUsage struct {
 	Caller string `json:"caller,omitempty"` // the user name
@@ -62,23 +36,6 @@ type CallerUsage struct {
 	// PerMinute is the traffic of about the last minute, and Total that since the caller was first seen.
 	PerMinute Traffic `json:"perMinute"`
 	Total     Traffic `json:"total"`
-}
-
-// OpenCall is a call or a stream that has not ended.
-type OpenCall struct {
-	RequestID string  `json:"requestId"`
-	Caller    string  `json:"caller"`
-	Source    string  `json:"source"` // the address of the connection
-	Procedure string  `json:"procedure"`
-	Resource  string  `json:"resource,omitempty"`
-	Namespace string  `json:"namespace,omitempty"`
-	Name      string  `json:"name,omitempty"`
-	Seconds   float64 `json:"seconds"` // since it began
-	Objects   int64   `json:"objects"` // sent, or events of watches
-	Bytes     int64   `json:"bytes"`   // sent
-	// UnreadSeconds is the time for which the client has not read what is being sent to it.
-	UnreadSeconds float64 `json:"unreadSeconds"`
-	IsStream      bool    `json:"isStream"`
 }
 
 // Usage is who uses the service. Its methods are safe for concurrent use.
@@ -132,14 +89,8 @@ func (u *Usage) begin(c *call, isStream bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.open[c] = isStream
-	c.record.usage = ofLocked(u.callers, c.record.user())
+	c.record.uses = ofLocked(u.callers, c.record.user()).add
 }
-
-// everyone is the name of all callers if they are not authenticated.
-const everyone = "everyone (--auth none)"
-
-// user returns the name of the caller of a call that was admitted.
-func (r *callRecord) user() string { return cmp.Or(r.caller, everyone) }
 
 // end removes a call that has ended, and counts it.
 func (u *Usage) end(c *call) {
@@ -223,18 +174,6 @@ func (u *Usage) Open() []OpenCall {
 	}
 	slices.SortFunc(calls, func(a, b OpenCall) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return calls
-}
-
-func (c *call) openCall(isStream bool) OpenCall {
-	r := &c.record
-	subject := r.subjectOf()
-	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
-	return OpenCall{
-		RequestID: r.id, Caller: r.user(), Source: source, Procedure: shortName(r.procedure),
-		Resource: r.about(), Namespace: subject.namespace, Name: subject.name,
-		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(),
-		UnreadSeconds: r.unread().Seconds(), IsStream: isStream,
-	}
 }
 
 // unreadAfter is the time after which a client that does not read what is sent to it is counted.

@@ -89,9 +89,9 @@ func TestUsage_ShowsClientsThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		usage := NewUsage()
 		c := usedCall(t, usage, "jane", true)
-		c.record.metrics = NewMetrics()
+		NewMetrics().begin(c, connect.Spec{Procedure: listProcedure})
 		client := blockedWriter{httptest.NewRecorder(), make(chan struct{})}
-		go func() { _, _ = countingWriter{client, &c.record}.Write([]byte("message")) }()
+		go func() { _, _ = c.writer(client).Write([]byte("message")) }()
 		synctest.Wait()
 		time.Sleep(3 * time.Second)
 		if calls, seconds := usage.unread(), usage.Open()[0].UnreadSeconds; calls != 1 || seconds != 3 {

@@ -3,6 +3,9 @@ package edge
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -25,13 +29,13 @@ type callRecord struct {
 	isRefused bool   // before its request was read
 	status    int    // of the response over HTTP; 0 before it is sent, or if it is 200 by default
 	began     time.Time
-	metrics   *Metrics
+	counters  counters
 	sent      prometheus.Counter // of bytes, for the resource sentFor
 	sentFor   *string
 	sending   *callPart // the part that sends; nil if the call has none. Who sends owns it
 	hasParts  bool
 
-	usage *callerUsage        // of the caller; nil if the call was not admitted
+	uses  func(Traffic)       // adds to what the caller has used; nil if the call was not admitted
 	pace  func(time.Duration) // adds to what the streams of the caller use for changes; nil for no stream
 	begun atomic.Bool         // the stream has sent its first complete state, and now sends changes
 
@@ -63,9 +67,27 @@ func (r *callRecord) subjectOf() subject {
 // noted returns a name from a request, shortened, without the memory of the rest.
 func noted(name string) string { return strings.Clone(CutName(name)) }
 
+// counters count calls and the bytes of their responses, each by procedure and resource. The resource is
+// empty for a call about none.
+type counters struct{ calls, sentBytes *prometheus.CounterVec }
+
 // begin records which procedure is called.
-func (r *callRecord) begin(spec connect.Spec, metrics *Metrics) {
-	r.procedure, r.metrics = spec.Procedure, metrics
+func (r *callRecord) begin(procedure string, counters counters) {
+	r.procedure, r.counters = procedure, counters
+}
+
+// count counts the call by its resource. A call with parts is not counted, because each part is.
+func (r *callRecord) count() {
+	if !r.hasParts {
+		r.countResource(r.servedResource())
+	}
+}
+
+// countResource counts the call, or a part of it, about a resource.
+func (r *callRecord) countResource(resource string) {
+	if r.counters.calls != nil {
+		r.counters.calls.WithLabelValues(r.procedure, resource).Inc()
+	}
 }
 
 // sentBytes returns the counter of the bytes that are sent, which is not looked up for each message.
@@ -75,7 +97,7 @@ func (r *callRecord) sentBytes() prometheus.Counter {
 		resolved = r.sending.resolved.Load()
 	}
 	if r.sent == nil || r.sentFor != resolved {
-		r.sent, r.sentFor = r.metrics.sentBytes(r.procedure, nameOf(resolved)), resolved
+		r.sent, r.sentFor = r.counters.sentBytes.WithLabelValues(r.procedure, nameOf(resolved)), resolved
 	}
 	return r.sent
 }
@@ -124,7 +146,7 @@ func resourcesOf(request *kubeconnectv1.WatchManyRequest) string {
 
 // recordOf returns the record of a call; one that is not logged outside of a call.
 func recordOf(ctx context.Context) *callRecord {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
+	if c := callFrom(ctx); c != nil {
 		return &c.record
 	}
 	return &callRecord{}
@@ -171,8 +193,8 @@ func NoteObjects(ctx context.Context, objects int) {
 
 // use adds what the call has used to the usage of its caller.
 func (r *callRecord) use(load Traffic) {
-	if r.usage != nil {
-		r.usage.add(load)
+	if r.uses != nil {
+		r.uses(load)
 	}
 }
 
@@ -221,6 +243,9 @@ func (r *callRecord) unread() time.Duration {
 // RequestID returns the ID of the request of a call; empty outside of a call.
 func RequestID(ctx context.Context) string { return recordOf(ctx).id }
 
+// writer returns the writer of the response, which records its status and counts its bytes.
+func (c *call) writer(w http.ResponseWriter) http.ResponseWriter { return countingWriter{w, &c.record} }
+
 // countingWriter records the status of a response, and counts its bytes as they are sent: a stream can be
 // open for an hour.
 type countingWriter struct {
@@ -256,17 +281,168 @@ func (w countingWriter) Flush() {
 // Unwrap returns the writer for [http.ResponseController].
 func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// describingConn records the request of a stream.
-type describingConn struct {
-	connect.StreamingHandlerConn
-	record *callRecord
+// callPart is one of the watches or counts of a WatchMany. Calls and bytes are counted for its resource.
+type callPart struct {
+	named    string                 // the resource, as the request names it
+	resolved atomic.Pointer[string] // see NoteResource; nil before the resource is resolved
 }
 
-// Receive implements connect.StreamingHandlerConn.
-func (c describingConn) Receive(message any) error {
-	err := c.StreamingHandlerConn.Receive(message)
-	if err == nil {
-		c.record.describe(message)
+type partKey struct{}
+
+// BeginPart begins a part of a call that is about several resources: it is counted as a call about its
+// resource, in place of the call. The context is the part's. The goroutine of the call's handler calls
+// BeginPart; end can be called by any.
+func BeginPart(ctx context.Context, resource string) (context.Context, func()) {
+	r, part := recordOf(ctx), &callPart{named: resource}
+	r.hasParts = true
+	end := func() { r.countResource(nameOf(part.resolved.Load())) }
+	return context.WithValue(ctx, partKey{}, part), end
+}
+
+// SendsPart records that the next bytes of the response are those of the part of the context. One part
+// sends at a time.
+func SendsPart(ctx context.Context) {
+	if part, ok := ctx.Value(partKey{}).(*callPart); ok {
+		recordOf(ctx).sending = part
 	}
-	return err
+}
+
+// nameOf returns a resource, or an empty string if it is not resolved.
+func nameOf(resolved *string) string {
+	if resolved == nil {
+		return ""
+	}
+	return *resolved
+}
+
+// changes are the procedures that change the cluster. Each of their calls that was sent to the API server
+// is logged, and each that succeeds; the others are failed calls like those of other procedures.
+var changes = map[string]bool{
+	kubeconnectv1connect.ResourceServiceCreateProcedure:           true,
+	kubeconnectv1connect.ResourceServiceUpdateProcedure:           true,
+	kubeconnectv1connect.ResourceServicePatchProcedure:            true,
+	kubeconnectv1connect.ResourceServiceDeleteProcedure:           true,
+	kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure: true,
+}
+
+// isChange reports whether the call changes the cluster.
+func (r *callRecord) isChange() bool { return changes[r.procedure] }
+
+// shortName returns a procedure without its package.
+func shortName(procedure string) string {
+	return procedure[strings.LastIndexByte(procedure, '.')+1:]
+}
+
+// attributes returns what is logged about a call. Nothing of it is from an object or a credential.
+func (c *call) attributes() []slog.Attr {
+	r := &c.record
+	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
+	attributes := []slog.Attr{
+		slog.String("procedure", shortName(r.procedure)),
+		slog.String("code", codeName(r.err)),
+		slog.Float64("seconds", time.Since(r.began).Round(time.Microsecond).Seconds()),
+		slog.Int64("bytes", r.bytes.Load()),
+		slog.String("source", source),
+		slog.String("request_id", r.id),
+	}
+	if objects := r.objects.Load(); objects > 0 {
+		attributes = append(attributes, slog.Int64("objects", objects))
+	}
+	about := r.subjectOf()
+	if about.subresource != "" {
+		attributes = append(attributes, slog.String("subresource", about.subresource))
+	}
+	if about.dryRun {
+		attributes = append(attributes, slog.Bool("dry_run", true))
+	}
+	for _, text := range []struct{ key, value string }{
+		{"trace_id", c.span.traceID()}, {"caller", r.caller}, {"resource", r.about()}, {"namespace", about.namespace}, {"name", about.name},
+		{"reason", ReasonOf(r.err)}, {"error", errorText(c)},
+	} {
+		if text.value != "" {
+			attributes = append(attributes, slog.String(text.key, text.value))
+		}
+	}
+	return attributes
+}
+
+func codeName(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return connect.CodeOf(err).String()
+}
+
+// maxLoggedError is the maximum length of an error in the log.
+const maxLoggedError = 256
+
+// errorText returns the message of an error. That of a change is omitted, unless its request was not read:
+// the API server quotes an invalid object, which may be a Secret, and so can admission policies and
+// webhooks, with any reason.
+func errorText(c *call) string {
+	var coded *connect.Error
+	if !errors.As(c.record.err, &coded) || c.record.isChange() && !c.record.isRefused {
+		return ""
+	}
+	return cut(coded.Message(), maxLoggedError)
+}
+
+// Traffic is what calls have used.
+type Traffic struct {
+	Calls   float64 `json:"calls"`   // that have ended, streams included
+	Failed  float64 `json:"failed"`  // of these, with an error; not by canceling
+	Limited float64 `json:"limited"` // of these, with the code resource_exhausted
+	Objects float64 `json:"objects"` // sent, or events of watches
+	Bytes   float64 `json:"bytes"`   // sent, without headers and TLS
+	Seconds float64 `json:"seconds"` // from the beginning to the end of unary calls
+	// ProcessorSeconds is approximately the time of processors: that for which work on objects held a
+	// slot (matching, sorting, counting, encoding more than 32 KB), and that of writes, of which each
+	// counts for at most a millisecond, because longer ones wait for the client. Work that several streams
+	// share counts for the caller whose stream began it.
+	ProcessorSeconds float64 `json:"processorSeconds"`
+}
+
+func (l *Traffic) add(other Traffic, weight float64) {
+	l.Calls += weight * other.Calls
+	l.Failed += weight * other.Failed
+	l.Limited += weight * other.Limited
+	l.Objects += weight * other.Objects
+	l.Bytes += weight * other.Bytes
+	l.Seconds += weight * other.Seconds
+	l.ProcessorSeconds += weight * other.ProcessorSeconds
+}
+
+// OpenCall is a call or a stream that has not ended.
+type OpenCall struct {
+	RequestID string  `json:"requestId"`
+	Caller    string  `json:"caller"`
+	Source    string  `json:"source"` // the address of the connection
+	Procedure string  `json:"procedure"`
+	Resource  string  `json:"resource,omitempty"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Seconds   float64 `json:"seconds"` // since it began
+	Objects   int64   `json:"objects"` // sent, or events of watches
+	Bytes     int64   `json:"bytes"`   // sent
+	// UnreadSeconds is the time for which the client has not read what is being sent to it.
+	UnreadSeconds float64 `json:"unreadSeconds"`
+	IsStream      bool    `json:"isStream"`
+}
+
+// everyone is the name of all callers if they are not authenticated.
+const everyone = "everyone (--auth none)"
+
+// user returns the name of the caller of a call that was admitted.
+func (r *callRecord) user() string { return cmp.Or(r.caller, everyone) }
+
+func (c *call) openCall(isStream bool) OpenCall {
+	r := &c.record
+	subject := r.subjectOf()
+	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
+	return OpenCall{
+		RequestID: r.id, Caller: r.user(), Source: source, Procedure: shortName(r.procedure),
+		Resource: r.about(), Namespace: subject.namespace, Name: subject.name,
+		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(),
+		UnreadSeconds: r.unread().Seconds(), IsStream: isStream,
+	}
 }

@@ -21,12 +21,3 @@ func (s Share) Bytes() int64 {
 	}
 	return min(max(limit/s.Part, s.Least), s.Most)
 }
-
-// Part returns the part of a capacity that one caller can use: capacity/part, or all of it if callers
-// have no limits, because all calls then count as one caller.
-func (l Limits) Part(capacity, part int64) int64 {
-	if l == (Limits{}) {
-		return capacity
-	}
-	return max(1, capacity/part)
-}

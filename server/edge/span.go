@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
 	"connectrpc.com/connect"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -114,20 +117,72 @@ func (c *call) noteBegun() {
 	c.span.hasBegun.Store(true)
 }
 
-// NoteBegun records, for traces and for the pace of the caller's streams, that the client has the first complete state of this part, or will
-// have none. Further calls have no effect.
-func (p *StreamPart) NoteBegun(ctx context.Context) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && p != nil && !p.begun {
-		p.begun = true
+// NoteBegun records that the client has the first complete state of a part of a stream, or will have none: once
+// for each part. It can be called concurrently.
+func NoteBegun(ctx context.Context) {
+	if c := callFrom(ctx); c != nil {
 		c.record.begun.Store(true)
 		c.noteBegun()
 	}
 }
 
-// NoteReset records, for traces, that this part begins a snapshot, if it has begun before.
-func (p *StreamPart) NoteReset(ctx context.Context) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok && p != nil && p.begun && c.span.span != nil {
+// NoteReset records that a part of a stream, which has begun, begins a snapshot.
+func NoteReset(ctx context.Context) {
+	if c := callFrom(ctx); c != nil && c.span.span != nil {
 		_, span := c.span.below(c.spanName() + " reset")
 		span.End()
 	}
+}
+
+// notesBegin are the streams whose parts call [NoteBegun]. Other streams begin with their first message.
+var notesBegin = map[string]bool{
+	kubeconnectv1connect.ResourceServiceWatchProcedure:       true,
+	kubeconnectv1connect.ResourceServiceWatchManyProcedure:   true,
+	kubeconnectv1connect.ResourceServiceWatchCountsProcedure: true,
+}
+
+// traceStreams returns the options of streams, if calls are traced.
+func traceStreams(tracer trace.Tracer) func(connect.Spec) []connect.HandlerOption {
+	return func(spec connect.Spec) []connect.HandlerOption {
+		if tracer == nil || !isStream(spec) {
+			return nil
+		}
+		return []connect.HandlerOption{connect.WithInterceptors(tracedStreams{})}
+	}
+}
+
+// tracedStreams determines when streams have begun.
+type tracedStreams struct{ serverOnly }
+
+// WrapUnary implements connect.Interceptor.
+func (tracedStreams) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (tracedStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		return next(ctx, tracedConn{conn, callFrom(ctx)})
+	}
+}
+
+type tracedConn struct {
+	connect.StreamingHandlerConn
+	call *call
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (c tracedConn) Receive(message any) error {
+	err := c.StreamingHandlerConn.Receive(message)
+	if many, ok := message.(*kubeconnectv1.WatchManyRequest); ok && err == nil {
+		c.call.span.toBegin.Store(int32(len(many.GetWatches()) + len(many.GetCounts())))
+	}
+	return err
+}
+
+// Send implements connect.StreamingHandlerConn.
+func (c tracedConn) Send(message any) error {
+	err := c.StreamingHandlerConn.Send(message)
+	if err == nil && !notesBegin[c.Spec().Procedure] {
+		c.call.noteBegun()
+	}
+	return err
 }

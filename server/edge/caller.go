@@ -3,7 +3,11 @@ package edge
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -52,4 +56,34 @@ func authenticate(ctx context.Context, authenticator auth.Authenticator, header 
 	var err error
 	calling.Identity, err = calling.Identify(ctx)
 	return calling, err
+}
+
+// CallerKey returns the key by which limits distinguish callers: the user, whichever credential or
+// pod it calls from. A user with many tokens therefore has no higher limits. Keys of different users
+// differ, whatever characters their names have.
+func CallerKey(identity auth.Identity) string {
+	return escapeKey.Replace(identity.Username) + keyBorder + escapeKey.Replace(identity.UID)
+}
+
+// keyBorder separates the parts of a key. In a part it is escaped by a byte that no valid text has.
+const keyBorder = "\x00"
+
+var escapeKey = strings.NewReplacer(keyBorder, keyBorder+"\xff")
+
+// userOf returns the user name of a CallerKey.
+func userOf(key string) string {
+	name, _, _ := strings.Cut(key, keyBorder)
+	return name
+}
+
+// CredentialKey returns a key that distinguishes the credentials of one user, as far as the API
+// server identifies them: the pods of a service account, whichever token each of them uses, and
+// tokens and certificates with an ID. All other credentials of a user share a key.
+func CredentialKey(identity auth.Identity) string {
+	for _, key := range []string{serviceaccount.PodUIDKey, user.CredentialIDKey} {
+		if values := identity.Extra[key]; len(values) == 1 && values[0] != "" {
+			return CallerKey(identity) + keyBorder + values[0]
+		}
+	}
+	return CallerKey(identity)
 }

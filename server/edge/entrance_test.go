@@ -78,7 +78,7 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 // TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded allows a few of these calls.
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	const calls, capacity = 20, 16
-	e := newEntrance(bodyPatience, newCallLog(0), NewUsage())
+	e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
 	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: capacity})
 	server := httptest.NewUnstartedServer(e.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.refuse(callFrom(r.Context()))
@@ -122,7 +122,7 @@ func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 
 // TestEntrance_RequestsCountUntilTheirHandlersReturn allows one request.
 func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
-	e, hold, held := newEntrance(bodyPatience, newCallLog(0), NewUsage()), make(chan struct{}), make(chan struct{})
+	e, hold, held := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics()), make(chan struct{}), make(chan struct{})
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 10, PerKey: 1})
 	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		held <- struct{}{}
@@ -153,7 +153,7 @@ func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
 }
 
 func TestEntrance_RejectedRequestsHaveAnID(t *testing.T) {
-	e := newEntrance(bodyPatience, newCallLog(0), NewUsage())
+	e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 1, PerKey: 1})
 	if _, ok := e.unknown.TryAcquire("another client", 1); !ok {
 		t.Fatal("nothing is free")

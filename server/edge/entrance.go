@@ -39,15 +39,17 @@ type entrance struct {
 	bodyPatience time.Duration
 	log          *callLog
 	usage        *Usage
+	metrics      *Metrics
 }
 
-func newEntrance(bodyPatience time.Duration, log *callLog, usage *Usage) *entrance {
+func newEntrance(bodyPatience time.Duration, log *callLog, usage *Usage, metrics *Metrics) *entrance {
 	return &entrance{
 		unknown:      fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
 		refused:      fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
 		bodyPatience: bodyPatience,
 		log:          log,
 		usage:        usage,
+		metrics:      metrics,
 	}
 }
 
@@ -65,16 +67,15 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 			rejectAtOnce(w, r, http.StatusTooManyRequests)
 			return
 		}
-		c := newCall(w, r, network)
-		c.releaseUnknown = release
+		c := newCall(w, r, network, release)
 		defer e.log.log(c)
 		defer e.usage.end(c)
 		defer c.end()
-		defer c.noteUnseenEnd()
+		defer e.metrics.noteUnseenEnd(c)
 		c.receiveWithin(e.bodyPatience)
-		next.ServeHTTP(countingWriter{w, &c.record}, c.request)
+		next.ServeHTTP(c.writer(w), c.request)
 		if r.ProtoMajor == 2 {
-			_ = c.control.Flush() // net/http would flush only after the call has ended
+			c.flush() // net/http would flush only after the call has ended
 		}
 	})
 }
@@ -93,7 +94,7 @@ func (e *entrance) refuse(c *call) {
 		panic(http.ErrAbortHandler)
 	}
 	c.onEnd(release)
-	c.releaseUnknown()
+	c.identified()
 	c.dropHeaders()
 	c.sendWithin(refusedPatience)
 	clear(c.request.Header)        // most of the call's memory
@@ -103,15 +104,11 @@ func (e *entrance) refuse(c *call) {
 // accept ends the bounds for requests of unknown callers. The request must be received within
 // bodyPatience. Streams of several requests have no such limit.
 func (e *entrance) accept(c *call, spec connect.Spec) {
-	c.releaseUnknown()
-	_ = c.control.SetWriteDeadline(time.Time{}) // the server's deadline, which is for all requests
+	c.identified()
+	c.sendWithoutDeadline()
 	if isBidi(spec) {
-		c.body.received()
+		c.receiveWithoutDeadline()
 		return
 	}
 	c.receiveWithin(e.bodyPatience)
 }
-
-func isStream(spec connect.Spec) bool { return spec.StreamType != connect.StreamTypeUnary }
-
-func isBidi(spec connect.Spec) bool { return spec.StreamType == connect.StreamTypeBidi }

@@ -8,76 +8,7 @@ import (
 	"strings"
 
 	"connectrpc.com/connect"
-	"connectrpc.com/grpcreflect"
-
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
-
-const (
-	// maxManifestBytes bounds a request with a manifest: it is a little above the API server's
-	// limit.
-	maxManifestBytes = 4 << 20
-	// maxRequestBytes bounds other requests: it is a little above the longest selectors and
-	// filters.
-	maxRequestBytes = 256 << 10
-	// maxQuestionsBytes bounds a request of CheckAccess, in which a question can have 2 bytes.
-	maxQuestionsBytes = 64 << 10
-	// maxHealthRequestBytes bounds a request of health, which needs no authentication, and of
-	// reflection.
-	maxHealthRequestBytes = 4 << 10
-)
-
-// maxBytesOf returns the maximum length of a request of a procedure.
-func maxBytesOf(procedure string) int64 {
-	switch {
-	case hasManifest(procedure):
-		return maxManifestBytes
-	case procedure == kubeconnectv1connect.AccessServiceCheckAccessProcedure:
-		return maxQuestionsBytes
-	}
-	if strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1ServiceName+"/") || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1AlphaServiceName+"/") {
-		return maxHealthRequestBytes
-	}
-	return maxRequestBytes
-}
-
-func hasManifest(procedure string) bool {
-	switch procedure {
-	case kubeconnectv1connect.ResourceServiceCreateProcedure,
-		kubeconnectv1connect.ResourceServiceUpdateProcedure,
-		kubeconnectv1connect.ResourceServicePatchProcedure:
-		return true
-	}
-	return false
-}
-
-// decodedBytes estimates the memory of a request of a procedure when it is decoded. The values of a
-// request grow most, such as a join or a number in a manifest that is a google.protobuf.Value, and
-// maxValuesOf bounds them.
-func decodedBytes(procedure string, length int64) int64 {
-	switch {
-	case hasManifest(procedure):
-		return min(manifestGrowth*length, maxRequestsOfCaller)
-	case procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure:
-		return min(watchGrowth*length, maxRequestsOfCaller)
-	}
-	return min(requestGrowth*length, maxGrownBytes)
-}
-
-const (
-	// manifestGrowth, watchGrowth and requestGrowth bound the memory for each byte of a request with
-	// a manifest, of WatchMany, and of others.
-	manifestGrowth = 64
-	watchGrowth    = 256
-	requestGrowth  = 96
-	// maxGrownBytes bounds the memory of a decoded request with maxValues.
-	maxGrownBytes = 16 * maxRequestBytes
-)
-
-// boundRequests bounds the length of a request, both as it is sent and decompressed.
-func boundRequests(spec connect.Spec) []connect.HandlerOption {
-	return []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure)))}
-}
 
 const (
 	// smallRequestBytes is the length of a request that is decoded without reservation: however many callers
@@ -105,7 +36,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 		if err != nil {
 			return err
 		}
-		c.requestUntilDecoded(release)
+		c.onDecoded(release)
 		received = c.body.receive(limit + prefixBytes)
 	}
 	if late := (*connect.Error)(nil); errors.As(c.body.err, &late) {
@@ -117,11 +48,11 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if length <= smallRequestBytes {
 		return nil
 	}
-	release, err := g.acquire(ctx, g.requests, name, decodedBytes(spec.Procedure, length), LimitRequestBytes, tooManyBytes)
+	release, err := g.acquire(ctx, g.requests, name, min(decodedBytes(spec.Procedure, length), maxRequestsOfCaller), LimitRequestBytes, tooManyBytes)
 	if err != nil {
 		return err
 	}
-	c.requestUntilDecoded(release)
+	c.onDecoded(release)
 	return nil
 }
 
