@@ -1,7 +1,10 @@
 package edge
 
 import (
+	"bytes"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -51,12 +54,23 @@ func TestAdjuster_LimitsApplyToWhatBeginsLater(t *testing.T) {
 }
 
 func TestAdjuster_ChangesTheSampleOfLoggedCalls(t *testing.T) {
-	lines, l, adjuster := captureLog(t, slog.LevelInfo), newCallLog(0), &Adjuster{}
+	var lines bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&lines, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	l, adjuster := newCallLog(0), &Adjuster{}
 	adjuster.attach(NewCallers(Limits{}), l)
-	l.log(endedCall(t, "first", listProcedure, nil))
+	logCall := func(id string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		r.Header.Set(RequestIDHeader, id)
+		c := newCall(httptest.NewRecorder(), r, "", func() {})
+		c.record.begin("/a.Service/List", counters{})
+		l.log(c)
+	}
+	logCall("first")
 	adjuster.Adjust(Limits{}, 1)
-	l.log(endedCall(t, "second", listProcedure, nil))
-	if got := lines.take(); len(got) != 1 || !strings.Contains(got[0], "second") {
+	logCall("second")
+	if got := lines.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "request_id=second") {
 		t.Errorf("%q is logged, want the second call", got)
 	}
 }

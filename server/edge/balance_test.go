@@ -212,16 +212,3 @@ func TestBalance_MovesStaleStreamsToFreshPeers(t *testing.T) {
 		})
 	}
 }
-
-func TestReviews_ErrNamesTheCause(t *testing.T) {
-	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	reviews := Reviews{"TokenReview": someReviews{}, "SubjectAccessReview": someReviews{}}
-	if err := reviews.Err(); err != nil {
-		t.Error(err)
-	}
-	reviews["SubjectAccessReview"] = someReviews{FailingSince: since, Problem: "the API server returns InternalError (500)"}
-	const want = "SubjectAccessReviews of callers have failed since 2026-01-02T03:04:05Z: the API server returns InternalError (500)"
-	if err := reviews.Err(); err == nil || err.Error() != want {
-		t.Errorf("returned %v, want %s", err, want)
-	}
-}

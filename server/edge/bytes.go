@@ -3,7 +3,6 @@ package edge
 import (
 	"strings"
 
-	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
@@ -69,8 +68,3 @@ const (
 	// maxGrownBytes bounds the memory of a decoded request with maxValues.
 	maxGrownBytes = 16 * maxRequestBytes
 )
-
-// boundRequests bounds the length of a request, both as it is sent and decompressed.
-func boundRequests(spec connect.Spec) []connect.HandlerOption {
-	return []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure)))}
-}

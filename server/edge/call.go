@@ -16,6 +16,9 @@ import (
 // ResponsePatience is the time within which a client must have read a unary response.
 const ResponsePatience = 2 * time.Minute
 
+// drainPatience is the time that the unread rest of a body may take.
+const drainPatience = time.Second
+
 // call is an HTTP request, from its headers until its handler has returned. It is owned by the
 // goroutine of the handler.
 type call struct {

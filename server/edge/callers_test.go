@@ -9,7 +9,6 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -231,16 +230,11 @@ func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
 	}
 }
 
-func TestCallerKey_DiffersForDifferentUsers(t *testing.T) {
-	seen := make(map[string]auth.Identity)
-	for _, user := range []auth.Identity{
-		{Username: "a"}, {Username: "a", UID: "b"}, {Username: "ab"}, {Username: "a\x00b"}, {Username: "a\x00"}, {Username: "a", UID: "\x00b"},
-		{Username: "a\x00b", UID: "c"}, {Username: "a", UID: "b\x00c"},
-	} {
-		key := CallerKey(user)
-		if other, ok := seen[key]; ok {
-			t.Errorf("%q %q and %q %q have one key", user.Username, user.UID, other.Username, other.UID)
-		}
-		seen[key] = user
+func TestLimits_PartIsAllWithoutLimits(t *testing.T) {
+	if got := (Limits{}).Part(100, 5); got != 100 {
+		t.Errorf("a caller may have %d where there are no limits", got)
+	}
+	if got := (Limits{Rate: 1}).Part(100, 5); got != 20 {
+		t.Errorf("a caller may have %d", got)
 	}
 }

@@ -146,7 +146,7 @@ func TestCallLog_ChangesThatWereNotSentAreFailures(t *testing.T) {
 			for range 100 {
 				l.log(endedCall(t, "noisy", procedure, connect.NewError(connect.CodeInvalidArgument, errors.New("no name"))))
 				sent := endedCall(t, "busy", procedure, connect.NewError(connect.CodePermissionDenied, errors.New("forbidden")))
-				sent.record.isSent.Store(true)
+				NoteSent(sent.request.Context())
 				l.log(sent)
 			}
 		}

@@ -1,7 +1,7 @@
 package edge
 
 import (
-	"cmp"
+	"context"
 	"net/http"
 	"time"
 
@@ -11,9 +11,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
-
-// bodyPatience is the time within which a client must send its request.
-const bodyPatience = 30 * time.Second
 
 // ChainConfig configures a chain. Authenticator, Metrics, Usage and OnShutdown are required.
 type ChainConfig struct {
@@ -32,7 +29,7 @@ type ChainConfig struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1.
 	LogSample float64
-	// Replica is the name of this process in ReplicaHeader. Default: responses do not have it.
+	// Replica is the name of this process in [ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// Adjuster changes Limits and LogSample later. Default: they are never changed.
 	Adjuster *Adjuster
@@ -63,7 +60,7 @@ func NewChain(config ChainConfig) *Chain {
 		Callers:  NewCallers(config.Limits),
 		Kept:     newKept(config.KeptBytes, config.Limits, config.Metrics, config.Usage),
 		config:   config,
-		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), log, config.Usage, config.Metrics),
+		entrance: newEntrance(config.BodyPatience, log, config.Usage, config.Metrics),
 	}
 	config.Adjuster.attach(chain.Callers, log)
 	return chain
@@ -74,38 +71,31 @@ func (c *Chain) Handler(next *http.ServeMux) http.Handler {
 	return c.entrance.handler(sameSite(c.config.CORSOrigins, next))
 }
 
-// Options returns the options of the handlers of RPCs. It must be called once, because the slots of
-// the calls belong to the result.
+// Options returns the options of the handlers of RPCs. It must be called once, because the result has the
+// slots of the calls.
 func (c *Chain) Options() connect.HandlerOption {
-	gate := &gate{
-		entrance:      c.entrance,
-		authenticator: c.config.Authenticator,
-		metrics:       c.config.Metrics,
-		replica:       c.config.Replica,
-		tracer:        c.config.Tracer,
-		callers:       c.Callers,
-		received:      c.config.Metrics.Queue("received_bytes", newReceivedQueue()),
-		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
-		processors:    c.config.Metrics.Queue("processors", newProcessors()),
-		pace:          newPace(c.config.Limits),
-		kept:          c.Kept,
-	}
+	admission := newGate(c.entrance, gateConfig{
+		Authenticator: c.config.Authenticator,
+		Callers:       c.Callers,
+		Limits:        c.config.Limits,
+		Kept:          c.Kept,
+		Replica:       c.config.Replica,
+		Tracer:        c.config.Tracer,
+	})
 	return connect.WithHandlerOptions(
-		connect.WithRequestGate(gate.admit),
+		connect.WithRequestGate(admission.admit),
 		c.config.Compression.options(),
 		c.interceptors(),
 		connect.WithConditionalHandlerOptions(traceStreams(c.config.Tracer)),
-		connect.WithConditionalHandlerOptions(boundRequests),
-		connect.WithConditionalHandlerOptions(useCodecs),
+		connect.WithConditionalHandlerOptions(boundedBy),
 	)
 }
 
 // HandleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health for the named services,
 // without authentication, because they reveal nothing about the cluster.
 func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream UpstreamHealth, services []string) {
-	gate := &healthGate{c.entrance, c.config.Metrics, newHealthWatches()}
 	handleHealth(mux, readiness, upstream, services, connect.WithHandlerOptions(
-		connect.WithRequestGate(gate.admit),
+		connect.WithRequestGate(newHealthGate(c.entrance).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		withoutCompression,
 		c.interceptors(),
@@ -114,4 +104,32 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 
 func (c *Chain) interceptors() connect.Option {
 	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{metrics: c.config.Metrics}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{}, chargeRequests{})
+}
+
+// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
+// cluster, a kubeconnect.v1.Status. No other code does.
+type mapErrors struct {
+	serverOnly
+	metrics *Metrics
+}
+
+// WrapUnary implements connect.Interceptor.
+func (m mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if err := invalidRequestOf(request); err != nil {
+			return nil, ConnectError(err)
+		}
+		response, err := next(ctx, request)
+		m.metrics.limited(err)
+		return response, ConnectError(err)
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		err := next(ctx, conn)
+		m.metrics.limited(err)
+		return ConnectError(err)
+	}
 }

@@ -101,10 +101,11 @@ func invalidRequestOf(request connect.AnyRequest) error {
 // strictJSONNames are the names of JSON in content types, and those of connect's own codecs.
 var strictJSONNames = []string{"json", "json; charset=utf-8"}
 
-// useCodecs has requests decoded by boundedProto and strictJSON.
-func useCodecs(spec connect.Spec) []connect.HandlerOption {
+// boundedBy returns the options of a procedure: they bound the length of a request, both as it is sent and
+// decompressed, and have it decoded by boundedProto and strictJSON.
+func boundedBy(spec connect.Spec) []connect.HandlerOption {
 	bounds := decoder{maxValues: maxValuesOf(spec.Procedure), maxJSONValues: maxJSONValuesOf(spec.Procedure), unary: spec.StreamType == connect.StreamTypeUnary}
-	options := []connect.HandlerOption{connect.WithCodec(boundedProto{bounds})}
+	options := []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure))), connect.WithCodec(boundedProto{bounds})}
 	for _, name := range strictJSONNames {
 		options = append(options, connect.WithCodec(strictJSON{name, bounds}))
 	}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -23,8 +24,8 @@ const (
 	maxRefusedOfNetwork = 2048
 	// refusedPatience is the time within which a client must have read an admission error.
 	refusedPatience = 10 * time.Second
-	// drainPatience is the time that the unread rest of a body may take.
-	drainPatience = time.Second
+	// bodyPatience is the time within which a client must send its request.
+	bodyPatience = 30 * time.Second
 	// maxHeaderFields bounds the memory of a request's headers: a field takes about 100 bytes here
 	// and 4 on the wire.
 	maxHeaderFields = 128
@@ -42,11 +43,12 @@ type entrance struct {
 	metrics      *Metrics
 }
 
-func newEntrance(bodyPatience time.Duration, log *callLog, usage *Usage, metrics *Metrics) *entrance {
+// newEntrance returns an entrance. Clients must send their requests within the timeout, or in 30 s if it is 0.
+func newEntrance(timeout time.Duration, log *callLog, usage *Usage, metrics *Metrics) *entrance {
 	return &entrance{
 		unknown:      fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
 		refused:      fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
-		bodyPatience: bodyPatience,
+		bodyPatience: cmp.Or(timeout, bodyPatience),
 		log:          log,
 		usage:        usage,
 		metrics:      metrics,

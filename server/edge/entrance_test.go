@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
@@ -78,7 +79,7 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 // TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded allows a few of these calls.
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	const calls, capacity = 20, 16
-	e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
+	e := newEntrance(0, newCallLog(0), NewUsage(), NewMetrics())
 	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: capacity})
 	server := httptest.NewUnstartedServer(e.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.refuse(callFrom(r.Context()))
@@ -102,11 +103,10 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 
 // TestGate_RejectedStreamsEndIfTheErrorIsUnread does not wait for the client.
 func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
-	neverShutDown := func(func()) func() bool { return func() bool { return true } }
-	chain, mux := NewChain(ChainConfig{Authenticator: &auth.ClusterAuthenticator{}, Metrics: NewMetrics(), Usage: NewUsage(), OnShutdown: neverShutDown}), http.NewServeMux()
-	path, handler := kubeconnectv1connect.NewResourceServiceHandler(kubeconnectv1connect.UnimplementedResourceServiceHandler{}, chain.Options())
-	mux.Handle(path, CoalesceWrites(handler, WatchPatience))
-	server := httptest.NewUnstartedServer(chain.Handler(mux))
+	e := newEntrance(0, newCallLog(0), NewUsage(), NewMetrics())
+	g := newGate(e, gateConfig{Authenticator: &auth.ClusterAuthenticator{}, Callers: NewCallers(Limits{})})
+	_, handler := kubeconnectv1connect.NewResourceServiceHandler(kubeconnectv1connect.UnimplementedResourceServiceHandler{}, connect.WithRequestGate(g.admit))
+	server := httptest.NewUnstartedServer(e.handler(CoalesceWrites(handler, WatchPatience)))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -122,7 +122,7 @@ func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 
 // TestEntrance_RequestsCountUntilTheirHandlersReturn allows one request.
 func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
-	e, hold, held := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics()), make(chan struct{}), make(chan struct{})
+	e, hold, held := newEntrance(0, newCallLog(0), NewUsage(), NewMetrics()), make(chan struct{}), make(chan struct{})
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 10, PerKey: 1})
 	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		held <- struct{}{}
@@ -153,7 +153,7 @@ func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
 }
 
 func TestEntrance_RejectedRequestsHaveAnID(t *testing.T) {
-	e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
+	e := newEntrance(0, newCallLog(0), NewUsage(), NewMetrics())
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 1, PerKey: 1})
 	if _, ok := e.unknown.TryAcquire("another client", 1); !ok {
 		t.Fatal("nothing is free")

@@ -20,34 +20,6 @@ import (
 // errShuttingDown ends open streams when the service shuts down.
 var errShuttingDown = errors.New("this replica of the service is shutting down: retry the call at another replica")
 
-// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
-// cluster, a kubeconnect.v1.Status. No other code does.
-type mapErrors struct {
-	serverOnly
-	metrics *Metrics
-}
-
-// WrapUnary implements connect.Interceptor.
-func (m mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if err := invalidRequestOf(request); err != nil {
-			return nil, ConnectError(err)
-		}
-		response, err := next(ctx, request)
-		m.metrics.limited(err)
-		return response, ConnectError(err)
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		err := next(ctx, conn)
-		m.metrics.limited(err)
-		return ConnectError(err)
-	}
-}
-
 // ConnectError maps a domain error to a *connect.Error. An error that already has a code keeps it.
 // The result has at most maxErrorBytes.
 func ConnectError(err error) error {

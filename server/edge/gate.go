@@ -25,51 +25,68 @@ const admitPatience = 5 * time.Second
 // the caller and applies its limits. It puts the caller into the context. Everything that a call
 // reserves is released when its handler has returned.
 type gate struct {
-	entrance      *entrance
-	authenticator auth.Authenticator
-	metrics       *Metrics
-	replica       string       // empty: responses do not name it
-	tracer        trace.Tracer // nil without traces
-	callers       *Callers
-	received      *fairqueue.Queue // bytes of large requests that are received, by caller
-	requests      *fairqueue.Queue // bytes of requests that are decoded, by caller
-	processors    *fairqueue.Queue
-	pace          *fairqueue.Pace // of the streams of each caller; nil without limits
-	kept          *ledger.Ledger
+	entrance   *entrance
+	config     gateConfig
+	received   *fairqueue.Queue // bytes of large requests that are received, by caller
+	requests   *fairqueue.Queue // bytes of requests that are decoded, by caller
+	processors *fairqueue.Queue
+	pace       *fairqueue.Pace // of the streams of each caller; nil without limits
+}
+
+// gateConfig configures a gate.
+type gateConfig struct {
+	Authenticator auth.Authenticator
+	Callers       *Callers
+	Limits        Limits         // of each caller
+	Kept          *ledger.Ledger // what is kept for open streams
+	Replica       string         // see ReplicaHeader; empty: responses do not have it
+	Tracer        trace.Tracer   // nil without traces
+}
+
+// newGate returns a gate behind an entrance, with the slots of the calls that it admits.
+func newGate(entrance *entrance, config gateConfig) *gate {
+	return &gate{
+		entrance:   entrance,
+		config:     config,
+		received:   entrance.metrics.Queue("received_bytes", newReceivedQueue()),
+		requests:   entrance.metrics.Queue("request_bytes", newRequestQueue()),
+		processors: entrance.metrics.Queue("processors", newProcessors()),
+		pace:       newPace(config.Limits),
+	}
 }
 
 // admit implements connect.RequestGateFunc.
 func (g *gate) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
 	c := callFrom(ctx)
-	g.metrics.begin(c, spec)
-	ctx = c.beginSpan(ctx, g.tracer, peer, header)
+	g.entrance.metrics.begin(c, spec)
+	ctx = c.beginSpan(ctx, g.config.Tracer, peer, header)
 	ctx, err := g.enter(ctx, c, spec, header)
 	if err == nil {
 		return ctx, nil
 	}
-	g.metrics.limited(err)
+	g.entrance.metrics.limited(err)
 	err = ConnectError(err)
-	g.metrics.refused(spec, c, err)
+	g.entrance.metrics.refused(spec, c, err)
 	g.entrance.refuse(c)
 	return nil, err
 }
 
 func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header http.Header) (context.Context, error) {
-	calling, err := authenticate(ctx, g.authenticator, header)
+	calling, err := authenticate(ctx, g.config.Authenticator, header)
 	if err != nil {
 		return nil, err
 	}
 	name := CallerKey(calling.Identity)
 	c.record.caller = calling.Identity.Username
 	g.entrance.usage.begin(c, isStream(spec))
-	if g.replica != "" {
-		c.responseHeader.Set(ReplicaHeader, g.replica)
+	if g.config.Replica != "" {
+		c.responseHeader.Set(ReplicaHeader, g.config.Replica)
 	}
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
 	credential := CredentialKey(calling.Identity)
-	ctx = ledger.With(ctx, g.kept.Account(name, credential))
+	ctx = ledger.With(ctx, g.config.Kept.Account(name, credential))
 	if isStream(spec) {
 		err = g.openStream(ctx, c, name, credential)
 	} else {
@@ -91,11 +108,11 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 }
 
 func (g *gate) openStream(ctx context.Context, c *call, name, credential string) error {
-	if err := g.callers.open(name); err != nil {
+	if err := g.config.Callers.open(name); err != nil {
 		return err
 	}
-	c.onEnd(func() { g.callers.close(name) })
-	release, err := g.callers.HoldStreams(name, credential, 1)
+	c.onEnd(func() { g.config.Callers.close(name) })
+	release, err := g.config.Callers.HoldStreams(name, credential, 1)
 	if err != nil {
 		return err
 	}
@@ -106,10 +123,10 @@ func (g *gate) openStream(ctx context.Context, c *call, name, credential string)
 }
 
 func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
-	if err := g.callers.call(name); err != nil {
+	if err := g.config.Callers.call(name); err != nil {
 		return err
 	}
-	release, err := g.acquire(ctx, g.callers.calls, name, 1, LimitCalls, "call limit reached: too many of your calls are running or waiting")
+	release, err := g.acquire(ctx, g.config.Callers.calls, name, 1, LimitCalls, "call limit reached: too many of your calls are running or waiting")
 	if err != nil {
 		return err
 	}
@@ -122,7 +139,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 func (g *gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, limit Limit, message string) (release func(), err error) {
 	release, err = queue.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &LimitError{Limit: limit, Over: message, Wait: g.callers.retryAfter(name)}
+		return nil, &LimitError{Limit: limit, Over: message, Wait: g.config.Callers.retryAfter(name)}
 	}
 	return release, err
 }

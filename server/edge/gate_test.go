@@ -34,7 +34,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return 
 func TestCall_ReceivedBodiesHaveNoDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		e := newEntrance(bodyPatience, newCallLog(0), NewUsage(), NewMetrics())
+		e := newEntrance(0, newCallLog(0), NewUsage(), NewMetrics())
 		e.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body)
 			time.Sleep(2 * bodyPatience)
@@ -103,7 +103,7 @@ func specOf(procedure string) connect.Spec {
 }
 
 func newTestGate() *gate {
-	return &gate{callers: NewCallers(Limits{}), received: newReceivedQueue(), requests: newRequestQueue()}
+	return newGate(newEntrance(0, nil, nil, NewMetrics()), gateConfig{Callers: NewCallers(Limits{})})
 }
 
 func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
@@ -190,13 +190,12 @@ func TestGate_ReservationsOfRequestsEndBeforeTheResponseIsSent(t *testing.T) {
 		if held() == 0 {
 			t.Errorf("%s reserves nothing", procedure)
 		}
-		ctx := context.WithValue(t.Context(), callKey{}, c)
 		_, err := chargeRequests{}.WrapUnary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
 			if held() == 0 {
 				t.Errorf("%s: the handler reserves nothing", procedure)
 			}
 			return nil, nil
-		})(ctx, nil)
+		})(c.request.Context(), nil)
 		if err != nil || held() != 0 {
 			t.Errorf("%s: %d is held while the response is sent (%v)", procedure, held(), err)
 		}
@@ -205,10 +204,10 @@ func TestGate_ReservationsOfRequestsEndBeforeTheResponseIsSent(t *testing.T) {
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		g := &gate{callers: NewCallers(Limits{Calls: 20})}
+		g := &gate{config: gateConfig{Callers: NewCallers(Limits{Calls: 20})}}
 		errs := make(chan error, 2*maxWaitingCalls)
 		begin := func(name string) *call {
-			c := &call{}
+			c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "", func() {})
 			go func() { errs <- g.beginCall(t.Context(), c, name) }()
 			synctest.Wait()
 			return c
@@ -231,9 +230,7 @@ func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 		if err := <-errs; err != nil {
 			t.Errorf("another caller: %v", err)
 		}
-		for _, release := range first.releases {
-			release()
-		}
+		first.end()
 		if err := <-errs; err != nil {
 			t.Errorf("the next that has waited: %v", err)
 		}

@@ -16,21 +16,21 @@ const (
 	maxHealthWatchesOfNetwork = 32
 )
 
-func newHealthWatches() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})
-}
-
 // healthGate admits the calls of grpc.health.v1.Health.
 type healthGate struct {
 	entrance *entrance
-	metrics  *Metrics
 	watches  *fairqueue.Queue
+}
+
+// newHealthGate returns a gate behind an entrance.
+func newHealthGate(entrance *entrance) *healthGate {
+	return &healthGate{entrance, fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})}
 }
 
 // admit implements connect.RequestGateFunc.
 func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callFrom(ctx)
-	g.metrics.begin(c, spec)
+	g.entrance.metrics.begin(c, spec)
 	if !isStream(spec) {
 		return ctx, nil
 	}
@@ -39,9 +39,9 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 		err := error(&LimitError{
 			Limit: LimitHealthWatches, Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience,
 		})
-		g.metrics.limited(err)
+		g.entrance.metrics.limited(err)
 		err = ConnectError(err)
-		g.metrics.refused(spec, c, err)
+		g.entrance.metrics.refused(spec, c, err)
 		g.entrance.refuse(c)
 		return nil, err
 	}

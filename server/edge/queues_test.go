@@ -1,28 +1,15 @@
 package edge
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 )
-
-func TestMetrics_HaveWhatIsKept(t *testing.T) {
-	metrics := NewMetrics()
-	charge, err := newKept(1000, Limits{}, metrics, NewUsage()).Account("jane", "a").Charge(400)
-	if err != nil {
-		t.Fatal(err)
-	}
-	metricstest.WantLines(t, metrics, "kubeconnect_queue_held", `{queue="kept_bytes"} 400`)
-	metricstest.WantLines(t, metrics, "kubeconnect_queue_capacity", `{queue="kept_bytes"} 1000`)
-	if _, err := newKept(1000, Limits{Rate: 1}, NewMetrics(), NewUsage()).Account("jane", "a").Charge(201); err == nil {
-		t.Error("a credential of one of several callers has more than a fifth")
-	}
-	charge.Release()
-	metricstest.WantLines(t, metrics, "kubeconnect_queue_held", `{queue="kept_bytes"} 0`)
-}
 
 func TestMetrics_HaveFollowers(t *testing.T) {
 	metrics := NewMetrics()
@@ -56,5 +43,27 @@ func TestMetrics_HaveTheUseOfQueues(t *testing.T) {
 		synctest.Wait()
 		metricstest.WantLines(t, metrics, "kubeconnect_queue_held", `{queue="some_bytes"} 0`)
 		metricstest.WantLines(t, metrics, "kubeconnect_queue_waiting", `{queue="some_bytes"} 0`)
+	})
+}
+
+// TestSentMessages_DelaysBeginWithTheWatch sends a change that is older than the watch, as to a client
+// that resumes, and one that is newer.
+func TestSentMessages_DelaysBeginWithTheWatch(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		metrics := NewMetrics()
+		interrupted := time.Now()
+		time.Sleep(time.Hour)
+		sent := metrics.SentMessages("pods.v1")
+		time.Sleep(2 * time.Second)
+		sent.Add(3, interrupted)
+		received := time.Now()
+		time.Sleep(time.Second)
+		sent.Add(1, received)
+		sent.Add(5, time.Time{}) // a snapshot
+		lines := metricstest.Lines(t, metrics, "kubeconnect_watch_delay_seconds")
+		if got, want := lines[len(lines)-2:], []string{"_sum 3", "_count 2"}; !slices.Equal(got, want) {
+			t.Errorf("the delays are %q, want %q", got, want)
+		}
+		metricstest.WantLines(t, metrics, "kubeconnect_sent_events_total", `{resource="pods.v1"} 9`)
 	})
 }

@@ -15,10 +15,4 @@ func TestShare_HasBounds(t *testing.T) {
 			t.Errorf("%d with a limit of %d", got, limit)
 		}
 	}
-	if got := (Limits{}).Part(100, 5); got != 100 {
-		t.Errorf("a caller may have %d where there are no limits", got)
-	}
-	if got := (Limits{Rate: 1}).Part(100, 5); got != 20 {
-		t.Errorf("a caller may have %d", got)
-	}
 }
