@@ -13,15 +13,8 @@ import (
 // keptShare is the memory of everything that is kept for open streams.
 var keptShare = Share{Part: 4, Least: 64 << 20, Most: 1 << 30, Unlimited: 1 << 30}
 
-const (
-	// streamBytes is charged for each open stream.
-	streamBytes = 32 << 10
-	// textGrowth is the factor by which a request takes more memory, decoded and parsed, than as it is sent, and
-	// valueBytes the memory for each value of a list in it, such as a path or a value of a selector: an entry of a
-	// set and what refers to it.
-	textGrowth = 12
-	valueBytes = 384
-)
+// streamBytes is charged for each open stream.
+const streamBytes = 32 << 10
 
 // newKept returns the ledger of what is kept for open streams: of at most this number of bytes, or of
 // keptShare if it is 0. Callers that cannot be distinguished have no limit but the total.

@@ -7,6 +7,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+const (
+	// textGrowth is the factor by which a request takes more memory, decoded and parsed, than as it is sent, and
+	// valueBytes the memory for each value of a list in it, such as a path or a value of a selector: an entry of a
+	// set and what refers to it.
+	textGrowth = 12
+	valueBytes = 384
+)
+
 // ParsedBytes estimates the memory of a text in the form of a field that is kept in its parsed form, such as a
 // selector.
 func ParsedBytes(text string) int {
