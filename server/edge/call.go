@@ -33,7 +33,7 @@ type call struct {
 	span           callSpan
 	record         callRecord
 	isHandled      bool // the request was read, and its handler has begun
-	hasEnded       bool // it is recorded how
+	hasOutcome     bool // see noteOutcome
 }
 
 type callKey struct{}
@@ -90,6 +90,12 @@ func (c *call) end() {
 
 // identified ends the bounds for requests of unknown callers.
 func (c *call) identified() { c.known() }
+
+// noteOutcome records with which error the call has ended, or nil, and counts the call.
+func (c *call) noteOutcome(err error) {
+	c.record.err, c.hasOutcome = err, true
+	c.record.count()
+}
 
 // flush sends what is buffered of the response.
 func (c *call) flush() { _ = c.control.Flush() }

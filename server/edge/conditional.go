@@ -69,10 +69,10 @@ type conditionalRead struct {
 }
 
 func newConditionalRead(ctx context.Context, request connect.AnyRequest) *conditionalRead {
-	call := callFrom(ctx)
+	c := callFrom(ctx)
 	return &conditionalRead{
-		header:   call.responseHeader,
-		scope:    fmt.Sprintf("%q %q", call.request.URL.RequestURI(), CallerKey(IdentityFrom(ctx))),
+		header:   c.responseHeader,
+		scope:    fmt.Sprintf("%q %q", c.request.URL.RequestURI(), CallerKey(IdentityFrom(ctx))),
 		known:    parseTags(request.Header().Values("If-None-Match")),
 		oneCache: readsOneCache(request.Any().(proto.Message)),
 	}

@@ -18,6 +18,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -26,6 +27,7 @@ var (
 	podResource = schema.GroupResource{Resource: "pods"}
 	podKind     = schema.GroupKind{Kind: "Pod"}
 	widgets     = objecttest.Widgets
+	errMoved    = apierror.Failure(ReasonMoved, "resume the stream over a new connection")
 )
 
 func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
@@ -98,14 +100,14 @@ func TestStatusOf_HasTheHTTPCodeOfKubernetes(t *testing.T) {
 		"a group that is away":           {&discovery.GroupUnavailableError{}, http.StatusServiceUnavailable},
 		"a hub that is closed":           {informerhub.ErrClosed, http.StatusServiceUnavailable},
 		"a connection":                   {connect.NewError(connect.CodeUnavailable, errors.New("x")), http.StatusServiceUnavailable},
-		"a message that was left unread": {errUnread, http.StatusServiceUnavailable},
+		"a message that was left unread": {apierror.Failure(metav1.StatusReasonServiceUnavailable, "a message was left unread for too long"), http.StatusServiceUnavailable},
 		"a limit":                        {&LimitError{Over: "x"}, http.StatusTooManyRequests},
 		"a caller who is not known":      {auth.ErrUnauthenticated, http.StatusUnauthorized},
 		"a deadline":                     {context.DeadlineExceeded, http.StatusGatewayTimeout},
 		"an unsendable message":          {connect.NewError(connect.CodeInternal, errors.New("x")), http.StatusInternalServerError},
 		"a webhook's code":               {statusError("because I say so", 499), 499},
 		"a code of a known reason":       {statusError(metav1.StatusReasonForbidden, 499), 499},
-		"a stream that moves":            {errStale, 0},
+		"a stream that moves":            {errMoved, 0},
 		"an error that nobody has named": {errors.New("x"), 0},
 	} {
 		if got := StatusOf(test.err).GetCode(); got != test.want {
@@ -136,7 +138,7 @@ func TestStatusOf_LeadsToTheCodeOfTheError(t *testing.T) {
 		"of a resource":            &discovery.UnknownResourceError{Name: "x"},
 		"of a limit":               &LimitError{Over: "x"},
 		"of a snapshot":            &informerhub.SnapshotError{Resource: widgets, Err: apierrors.NewForbidden(podResource, "", nil)},
-		"that the stream moves":    errStale,
+		"that the stream moves":    errMoved,
 		"of a deadline":            fmt.Errorf("x: %w", context.DeadlineExceeded),
 		"of an unsendable message": connect.NewError(connect.CodeInternal, errors.New("x")),
 		"of a connection":          connect.NewError(connect.CodeUnavailable, errors.New("x")),

@@ -176,8 +176,7 @@ func (m *Metrics) ended(c *call, err error) {
 	if connect.IsNotModifiedError(err) {
 		err = nil
 	}
-	c.record.err, c.hasEnded = err, true
-	c.record.count()
+	c.noteOutcome(err)
 	code := "ok"
 	if err != nil {
 		code = connect.CodeOf(err).String()
@@ -218,29 +217,29 @@ type countCalls struct {
 }
 
 // WrapUnary implements connect.Interceptor.
-func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (i countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		call := callFrom(ctx)
-		call.isHandled = invalidRequestOf(request) == nil // otherwise mapErrors rejects it
-		call.record.describe(request.Any())
+		c := callFrom(ctx)
+		c.isHandled = invalidRequestOf(request) == nil // otherwise mapErrors rejects it
+		c.record.describe(request.Any())
 		response, err := next(ctx, request)
-		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.record.began).Seconds())
-		call.sendWithin(ResponsePatience)
-		c.metrics.ended(call, err)
+		i.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(c.record.began).Seconds())
+		c.sendWithin(ResponsePatience)
+		i.metrics.ended(c, err)
 		return response, err
 	}
 }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (i countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		call := callFrom(ctx)
-		call.isHandled = true
-		open := c.metrics.streams.WithLabelValues(conn.Spec().Procedure)
+		c := callFrom(ctx)
+		c.isHandled = true
+		open := i.metrics.streams.WithLabelValues(conn.Spec().Procedure)
 		open.Inc()
 		defer open.Dec()
-		err := next(ctx, describingConn{conn, &call.record})
-		c.metrics.ended(call, err)
+		err := next(ctx, describingConn{conn, &c.record})
+		i.metrics.ended(c, err)
 		return err
 	}
 }
@@ -310,7 +309,7 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 // and those whose handler panics. The log, the metrics and the traces would have them as successful.
 // Requests that are no calls have no end.
 func (m *Metrics) noteUnseenEnd(c *call) {
-	if c.record.procedure == "" || c.hasEnded {
+	if c.record.procedure == "" || c.hasOutcome {
 		return
 	}
 	code, message := sentCode(c), "the request could not be read"

@@ -19,7 +19,12 @@ type Readiness struct {
 func (r *Readiness) Metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kubeconnect_ready", Help: "1 while the replica is ready, as in /readyz.",
-	}, func() float64 { return number(r.IsReady()) })
+	}, func() float64 {
+		if r.IsReady() {
+			return 1
+		}
+		return 0
+	})
 }
 
 // Set sets whether the service is ready.

@@ -70,7 +70,7 @@ func lengthOf(c *call, limit int64) (length int64, compressed bool) {
 		compressed = strings.Contains(r.URL.RawQuery, "compression=")
 		length = int64(len(r.URL.RawQuery))
 	case isEnveloped(r.Header.Get("Content-Type")):
-		length, compressed = lengthInPrefix(c.body)
+		length, compressed = lengthInPrefix(c.body.peek(prefixBytes))
 	default:
 		compressed = !isPlain(r.Header.Get("Content-Encoding"))
 		length = r.ContentLength
@@ -89,8 +89,7 @@ func isPlain(encoding string) bool { return encoding == "" || encoding == "ident
 
 // lengthInPrefix returns the length in the prefix of a message, and whether the message is compressed. The length is
 // 0 for a request without a prefix, which connect rejects.
-func lengthInPrefix(b *body) (length int64, compressed bool) {
-	prefix := b.peek(prefixBytes)
+func lengthInPrefix(prefix []byte) (length int64, compressed bool) {
 	if len(prefix) < prefixBytes {
 		return 0, false
 	}
