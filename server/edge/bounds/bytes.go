@@ -1,0 +1,70 @@
+package bounds
+
+import (
+	"strings"
+
+	"connectrpc.com/grpcreflect"
+
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+const (
+	// maxManifestBytes bounds a request with a manifest: it is a little above the API server's
+	// limit.
+	MaxManifestBytes = 4 << 20
+	// maxRequestBytes bounds other requests: it is a little above the longest selectors and
+	// filters.
+	MaxRequestBytes = 256 << 10
+	// maxQuestionsBytes bounds a request of CheckAccess, in which a question can have 2 bytes.
+	maxQuestionsBytes = 64 << 10
+	// maxHealthRequestBytes bounds a request of health, which needs no authentication, and of
+	// reflection.
+	MaxHealthRequestBytes = 4 << 10
+)
+
+// maxBytesOf returns the maximum length of a request of a procedure.
+func MaxBytes(procedure string) int64 {
+	switch {
+	case hasManifest(procedure):
+		return MaxManifestBytes
+	case procedure == kubeconnectv1connect.AccessServiceCheckAccessProcedure:
+		return maxQuestionsBytes
+	}
+	if strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1ServiceName+"/") || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1AlphaServiceName+"/") {
+		return MaxHealthRequestBytes
+	}
+	return MaxRequestBytes
+}
+
+func hasManifest(procedure string) bool {
+	switch procedure {
+	case kubeconnectv1connect.ResourceServiceCreateProcedure,
+		kubeconnectv1connect.ResourceServiceUpdateProcedure,
+		kubeconnectv1connect.ResourceServicePatchProcedure:
+		return true
+	}
+	return false
+}
+
+// decodedBytes estimates the memory of a request of a procedure when it is decoded. The values of a
+// request grow most, such as a join or a number in a manifest that is a google.protobuf.Value, and
+// maxValuesOf bounds them.
+func DecodedBytes(procedure string, length int64) int64 {
+	switch {
+	case hasManifest(procedure):
+		return manifestGrowth * length
+	case procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure:
+		return watchGrowth * length
+	}
+	return min(requestGrowth*length, maxGrownBytes)
+}
+
+const (
+	// manifestGrowth, watchGrowth and requestGrowth bound the memory for each byte of a request with
+	// a manifest, of WatchMany, and of others.
+	manifestGrowth = 64
+	watchGrowth    = 256
+	requestGrowth  = 96
+	// maxGrownBytes bounds the memory of a decoded request with maxValues.
+	maxGrownBytes = 16 * MaxRequestBytes
+)

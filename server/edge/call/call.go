@@ -1,0 +1,234 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// ResponsePatience is the time within which a client must have read a unary response.
+const ResponseTimeout = 2 * time.Minute
+
+// drainPatience is the time that the unread rest of a body may take.
+const DrainTimeout = time.Second
+
+// call is an HTTP request, from its headers until its handler has returned. It is owned by the
+// goroutine of the handler.
+type Call struct {
+	Request        *http.Request
+	Network        string // network of the client; see auth.PeerNetwork
+	control        *http.ResponseController
+	ResponseHeader http.Header
+	Body           *body
+	known          func() // see identified
+	releases       []func()
+	decoded        []func() // see onDecoded
+	span           span
+	Record         Record
+	IsHandled      bool // the request was read, and its handler has begun
+	HasOutcome     bool // see noteOutcome
+}
+
+type callKey struct{}
+
+// callFrom returns the call of a context; nil outside of a call.
+func From(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// newCall returns the call of a request from a network. known is called when its caller is known, or when it
+// has ended.
+func New(w http.ResponseWriter, r *http.Request, network string, known func()) *Call {
+	c := &Call{Network: network, known: known, control: http.NewResponseController(w), ResponseHeader: w.Header()}
+	c.Record.ID, c.Record.Began = RequestIDOf(r), time.Now()
+	c.ResponseHeader.Set(RequestIDHeader, c.Record.ID)
+	c.Request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	c.Body = &body{ReadCloser: r.Body, received: func() {}}
+	if r.Body == http.NoBody {
+		c.Body.Err, c.Body.complete = io.EOF, true
+	} else {
+		c.Request.Body = c.Body
+	}
+	return c
+}
+
+// onEnd registers release to be called when the handler has returned.
+func (c *Call) OnEnd(release func()) { c.releases = append(c.releases, release) }
+
+// onDecoded registers release to be called when the request is no longer needed as it was received.
+func (c *Call) OnDecoded(release func()) { c.decoded = append(c.decoded, release) }
+
+// requestDecoded calls what onDecoded has registered.
+func (c *Call) Decoded() {
+	for _, release := range c.decoded {
+		release()
+	}
+	c.decoded = nil
+}
+
+// end releases everything that the call uses.
+func (c *Call) End() {
+	c.Decoded()
+	c.Body.received()
+	if c.Request.ProtoMajor == 1 && !c.Body.complete {
+		// net/http reads more of the body, to reuse the connection.
+		_ = c.control.SetReadDeadline(time.Now().Add(DrainTimeout))
+	}
+	for _, release := range c.releases {
+		release()
+	}
+	c.known()
+}
+
+// identified ends the bounds for requests of unknown callers.
+func (c *Call) Identified() { c.known() }
+
+// noteOutcome records with which error the call has ended, or nil, and counts the call.
+func (c *Call) NoteOutcome(err error) {
+	c.Record.Err, c.HasOutcome = err, true
+	c.Record.count()
+}
+
+// flush sends what is buffered of the response.
+func (c *Call) Flush() { _ = c.control.Flush() }
+
+// dropHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
+// the call may be long. Over HTTP/1.1 they are kept, because net/http reads them when it responds.
+func (c *Call) DropHeaders() {
+	if c.Request.ProtoMajor == 2 {
+		clear(c.Request.Header)
+	}
+}
+
+// receiveWithoutDeadline ends what receiveWithin has begun.
+func (c *Call) ReceiveWithoutDeadline() { c.Body.received() }
+
+// receiveWithin makes reads of the body fail if it has not been received within patience.
+func (c *Call) ReceiveWithin(patience time.Duration) {
+	c.Body.received()
+	if c.Body.complete {
+		return
+	}
+	c.Body.received = after(patience, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
+}
+
+// sendWithoutDeadline removes the server's deadline for responses, which is for all requests.
+func (c *Call) SendWithoutDeadline() { _ = c.control.SetWriteDeadline(time.Time{}) }
+
+// sendWithin aborts the call if the client has not read the response within patience.
+func (c *Call) SendWithin(patience time.Duration) {
+	c.OnEnd(after(patience, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
+}
+
+// after calls expire after patience, unless stop is called before. When stop returns, expire has
+// returned or will not be called, because net/http invalidates the ResponseWriter when its handler
+// returns. A timer is cheaper than a deadline, which wakes the connection's goroutine.
+func after(patience time.Duration, expire func()) (stop func()) {
+	expired := make(chan struct{})
+	timer := time.AfterFunc(patience, func() {
+		defer close(expired)
+		expire()
+	})
+	return sync.OnceFunc(func() {
+		if !timer.Stop() {
+			<-expired
+		}
+	})
+}
+
+// body is the body of a request.
+type body struct {
+	io.ReadCloser
+	peeked   bytes.Reader // the bytes that peek has read
+	Err      error        // the error that ended reading
+	complete bool         // reading ended because the body is complete
+	received func()       // called when the body has been received, or is no longer read
+}
+
+// peek returns the first length bytes, or fewer if the body is shorter. Read returns them again. It
+// blocks until they have been received.
+func (b *body) Peek(length int) []byte {
+	begin := make([]byte, length)
+	n, _ := io.ReadFull(b, begin)
+	b.peeked.Reset(begin[:n])
+	return begin[:n]
+}
+
+// receive reads the whole body, but at most limit bytes and one more, and returns its length. Read returns it again.
+func (b *body) Receive(limit int64) int64 {
+	content, _ := io.ReadAll(io.LimitReader(b, limit+1))
+	b.peeked.Reset(content)
+	return int64(len(content))
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if b.peeked.Len() > 0 {
+		return b.peeked.Read(p)
+	}
+	b.peeked.Reset(nil)
+	n := 0
+	if b.Err == nil {
+		n, b.Err = b.ReadCloser.Read(p)
+	}
+	if isTimeout(b.Err) {
+		b.Err = newBodyLate()
+	}
+	if n > 0 {
+		return n, nil // the next Read returns the error: until then a message is decoded
+	}
+	if b.Err == io.EOF {
+		b.complete = true
+		b.received()
+	}
+	return 0, b.Err
+}
+
+// Close implements io.Closer. The server closes the body when the handler has returned. Over
+// HTTP/1.1 that would read the rest of the body, and the response must not wait for it.
+func (b *body) Close() error { return nil }
+
+// newBodyLate returns the error of calls whose request is not received in time.
+func newBodyLate() error {
+	return connect.NewError(connect.CodeDeadlineExceeded, errors.New(
+		"the request was not received in time: send the whole request at once, and close the sending side of the call"))
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := err.(interface{ Timeout() bool })
+	return ok && timeout.Timeout()
+}
+
+// WantsMessages reports whether a call's responses are sent in another form than protobuf.
+func WantsMessages(ctx context.Context) bool {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return true
+	}
+	contentType := call.RequestHeader().Get("Content-Type")
+	return contentType == "" || strings.Contains(contentType, "json")
+}
+
+// serverOnly is the part of an interceptor that a server does not use.
+type ServerOnly struct{}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (ServerOnly) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func IsStream(spec connect.Spec) bool { return spec.StreamType != connect.StreamTypeUnary }
+
+func IsBidi(spec connect.Spec) bool { return spec.StreamType == connect.StreamTypeBidi }
+
+// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
+// replica which has served it.
+const ReplicaHeader = "Kubeconnect-Replica"

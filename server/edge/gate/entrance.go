@@ -1,0 +1,118 @@
+package gate
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+)
+
+const (
+	// maxUnknown and maxUnknownOfNetwork bound the requests whose caller is not known, or not yet:
+	// in all and from one network. They are large enough for as many streams as a caller can open
+	// at once, because all of these may wait for one review of their token.
+	maxUnknown          = 4096
+	maxUnknownOfNetwork = 2048
+	// maxRefused and maxRefusedOfNetwork bound the rejected calls whose error has not been sent
+	// yet, because the client does not read it. A caller may open that many streams above its limit
+	// at once.
+	maxRefused          = 4096
+	maxRefusedOfNetwork = 2048
+	// refusedPatience is the time within which a client must have read an admission error.
+	refusedTimeout = 10 * time.Second
+	// bodyPatience is the time within which a client must send its request.
+	bodyTimeout = 30 * time.Second
+	// maxHeaderFields bounds the memory of a request's headers: a field takes about 100 bytes here
+	// and 4 on the wire.
+	maxHeaderFields = 128
+)
+
+// entrance bounds the memory and connections of clients whose caller is not known. The bounds are
+// by network, because nothing else is known about these clients. However many networks use their
+// maximum, there is capacity left for another one.
+type Entrance struct {
+	unknown     *fairqueue.Queue
+	refused     *fairqueue.Queue
+	bodyTimeout time.Duration
+	log         *observe.CallLog
+	usage       *observe.Usage
+	metrics     *observe.Metrics
+}
+
+// newEntrance returns an entrance. Clients must send their requests within the timeout, or in 30 s if it is 0.
+func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usage, metrics *observe.Metrics) *Entrance {
+	return &Entrance{
+		unknown:     fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
+		refused:     fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
+		bodyTimeout: cmp.Or(timeout, bodyTimeout),
+		log:         log,
+		usage:       usage,
+		metrics:     metrics,
+	}
+}
+
+// handler tracks each request as a [call]. next and the gates of RPCs find it in the context.
+func (e *Entrance) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.Header) > maxHeaderFields {
+			rejectAtOnce(w, r, http.StatusRequestHeaderFieldsTooLarge)
+			return
+		}
+		network := auth.PeerNetwork(r.RemoteAddr).String()
+		release, ok := e.unknown.TryShare(network, 1)
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			rejectAtOnce(w, r, http.StatusTooManyRequests)
+			return
+		}
+		c := call.New(w, r, network, release)
+		defer e.log.Log(c)
+		defer e.usage.End(c)
+		defer c.End()
+		defer e.metrics.NoteUnseenEnd(c)
+		c.ReceiveWithin(e.bodyTimeout)
+		next.ServeHTTP(c.Writer(w), c.Request)
+		if r.ProtoMajor == 2 {
+			c.Flush() // net/http would flush only after the call has ended
+		}
+	})
+}
+
+// rejectAtOnce responds without a body, so that no response waits for the client.
+func rejectAtOnce(w http.ResponseWriter, r *http.Request, status int) {
+	w.Header().Set(call.RequestIDHeader, call.RequestIDOf(r))
+	w.WriteHeader(status)
+}
+
+// refuse counts a call as rejected until its handler has returned. If its network has too many of
+// them, the call is reset without its error.
+func (e *Entrance) refuse(c *call.Call) {
+	release, ok := e.refused.TryShare(c.Network, 1)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	c.OnEnd(release)
+	c.Identified()
+	c.DropHeaders()
+	c.SendWithin(refusedTimeout)
+	clear(c.Request.Header)            // most of the call's memory
+	c.ReceiveWithin(call.DrainTimeout) // over HTTP/1.1 net/http reads the rest of the body first
+}
+
+// accept ends the bounds for requests of unknown callers. The request must be received within
+// bodyPatience. Streams of several requests have no such limit.
+func (e *Entrance) accept(c *call.Call, spec connect.Spec) {
+	c.Identified()
+	c.SendWithoutDeadline()
+	if call.IsBidi(spec) {
+		c.ReceiveWithoutDeadline()
+		return
+	}
+	c.ReceiveWithin(e.bodyTimeout)
+}

@@ -1,0 +1,202 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"runtime"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+)
+
+// admitPatience is the time that a call waits for other calls of its caller to end.
+const admitTimeout = 5 * time.Second
+
+// gate admits calls, unary and streaming alike, before their messages are read: it authenticates
+// the caller and applies its limits. It puts the caller into the context. Everything that a call
+// reserves is released when its handler has returned.
+type Gate struct {
+	entrance   *Entrance
+	config     Config
+	received   *fairqueue.Queue // bytes of large requests that are received, by caller
+	requests   *fairqueue.Queue // bytes of requests that are decoded, by caller
+	processors *fairqueue.Queue
+	pace       *fairqueue.Pace // of the streams of each caller; nil without limits
+}
+
+// gateConfig configures a gate.
+type Config struct {
+	Authenticator auth.Authenticator
+	Callers       *Callers
+	Limits        Limits         // of each caller
+	Kept          *ledger.Ledger // what is kept for open streams
+	Replica       string         // see ReplicaHeader; empty: responses do not have it
+	Tracer        trace.Tracer   // nil without traces
+}
+
+// newGate returns a gate behind an entrance, with the slots of the calls that it admits.
+func New(entrance *Entrance, config Config) *Gate {
+	return &Gate{
+		entrance:   entrance,
+		config:     config,
+		received:   entrance.metrics.Queue("received_bytes", newReceivedQueue()),
+		requests:   entrance.metrics.Queue("request_bytes", newRequestQueue()),
+		processors: entrance.metrics.Queue("processors", newProcessors()),
+		pace:       newPace(config.Limits),
+	}
+}
+
+// admit implements connect.RequestGateFunc.
+func (g *Gate) Admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
+	c := call.From(ctx)
+	g.entrance.metrics.Begin(c, spec)
+	ctx = c.BeginSpan(ctx, g.config.Tracer, peer, header)
+	ctx, err := g.enter(ctx, c, spec, header)
+	if err == nil {
+		return ctx, nil
+	}
+	g.entrance.metrics.Limited(err)
+	err = callerrors.ConnectError(err)
+	g.entrance.metrics.Refused(spec, c, err)
+	g.entrance.refuse(c)
+	return nil, err
+}
+
+func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec, header http.Header) (context.Context, error) {
+	calling, err := call.Authenticate(ctx, g.config.Authenticator, header)
+	if err != nil {
+		return nil, err
+	}
+	name := call.CallerKey(calling.Identity)
+	c.Record.Caller = calling.Identity.Username
+	g.entrance.usage.Begin(c, call.IsStream(spec))
+	if g.config.Replica != "" {
+		c.ResponseHeader.Set(call.ReplicaHeader, g.config.Replica)
+	}
+	if c.Request.Method == http.MethodGet && header.Get("Authorization") == "" {
+		return nil, errGetWithoutToken
+	}
+	credential := call.CredentialKey(calling.Identity)
+	ctx = ledger.With(ctx, g.config.Kept.Account(name, credential))
+	if call.IsStream(spec) {
+		err = g.openStream(ctx, c, name, credential)
+	} else {
+		err = g.beginCall(ctx, c, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.entrance.accept(c, spec)
+	if err := g.reserve(ctx, c, spec, name); err != nil {
+		return nil, err
+	}
+	ctx = fairqueue.WithMeter(call.WithCaller(ctx, calling), g.processors, name, c.Record.UsedProcessor)
+	if g.pace != nil && call.IsStream(spec) {
+		c.Record.Paces(g.pace, name)
+		ctx = fairqueue.WithPace(ctx, g.pace)
+	}
+	return ctx, nil
+}
+
+func (g *Gate) openStream(ctx context.Context, c *call.Call, name, credential string) error {
+	if err := g.config.Callers.open(name); err != nil {
+		return err
+	}
+	c.OnEnd(func() { g.config.Callers.close(name) })
+	release, err := g.config.Callers.HoldStreams(name, credential, 1)
+	if err != nil {
+		return err
+	}
+	c.OnEnd(release)
+	charge, err := ledger.From(ctx).Charge(streamBytes)
+	c.OnEnd(charge.Release)
+	return err
+}
+
+func (g *Gate) beginCall(ctx context.Context, c *call.Call, name string) error {
+	if err := g.config.Callers.call(name); err != nil {
+		return err
+	}
+	release, err := g.acquire(ctx, g.config.Callers.calls, name, 1, callerrors.LimitCalls, "call limit reached: too many of your calls are running or waiting")
+	if err != nil {
+		return err
+	}
+	c.OnEnd(release)
+	return nil
+}
+
+// acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if
+// too many calls wait already.
+func (g *Gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, limit callerrors.Limit, message string) (release func(), err error) {
+	release, err = queue.AcquireWithin(ctx, name, weight, admitTimeout)
+	if errors.Is(err, fairqueue.ErrFull) {
+		return nil, &callerrors.LimitError{Limit: limit, Over: message, Wait: g.config.Callers.retryAfter(name)}
+	}
+	return release, err
+}
+
+// errGetWithoutToken rejects reads by GET that a page of any site could make a browser send, with
+// the browser's client certificate or without authentication. A browser never sends Authorization
+// by itself.
+var errGetWithoutToken = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status:  metav1.StatusFailure,
+	Reason:  metav1.StatusReasonForbidden,
+	Code:    http.StatusForbidden,
+	Message: "a call by GET needs a bearer token: send one in the Authorization header, or call by POST",
+}}
+
+const (
+	// maxWaitingCalls bounds the waiting calls of one caller.
+	maxWaitingCalls = 200
+	// maxReceivedBytes bounds the large requests that are received at a time.
+	maxReceivedBytes = 24 << 20
+	// maxRequestsBytes bounds the requests that are decoded at a time, and maxRequestsOfCaller those of one
+	// caller.
+	maxRequestsBytes    = 48 << 20
+	maxRequestsOfCaller = maxRequestsBytes / 4
+)
+
+// newCallQueue returns the queue for slots of unary calls; 0 is no limit.
+func newCallQueue(perCaller int) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "other calls", Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
+}
+
+// newRequestQueue returns the queue for the bytes of requests that are decoded.
+func newRequestQueue() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "request memory", Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
+}
+
+// newReceivedQueue returns the queue for the bytes of large requests that are received.
+func newReceivedQueue() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "the memory of large requests", Total: maxReceivedBytes, PerKey: maxReceivedBytes / 4, Waiting: maxWaitingCalls})
+}
+
+// paceShare is the part of all processors that the streams of one caller can use for changes in the long
+// run, and minPace the minimum, in processors.
+const paceShare, minPace = 4, 0.5
+
+// newPace returns the pace of the streams of each caller; nil if callers have no limits, because all calls
+// then count as one caller.
+func newPace(limits Limits) *fairqueue.Pace {
+	if limits == (Limits{}) {
+		return nil
+	}
+	return fairqueue.NewPace(max(minPace, float64(runtime.GOMAXPROCS(0))/paceShare))
+}
+
+// newProcessors returns the queue for processor slots of longer work. One processor is reserved for
+// short calls if there are several.
+func newProcessors() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: int64(max(1, runtime.GOMAXPROCS(0)-1))})
+}

@@ -1,0 +1,365 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts calls, streams, and what is sent. It does not name an object, a namespace or a caller.
+// Its labels have as many values as the API has methods and codes, and the cluster resources: a name in
+// a request that the cluster does not serve is no label. It implements
+// prometheus.Collector. Its methods are safe for concurrent use.
+type Metrics struct {
+	calls     *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	streams   *prometheus.GaugeVec
+	resources *prometheus.CounterVec
+	limits    *prometheus.CounterVec
+	bytes     *prometheus.CounterVec
+	events    *prometheus.CounterVec
+	delays    prometheus.Histogram
+	followers prometheus.GaugeFunc
+	followed  prometheus.GaugeFunc
+	queues    queues
+
+	mu      sync.Mutex                      // guards follows; no other lock is taken while it is held
+	follows []func() (followers, bytes int) // see AddFollowers
+}
+
+// NewMetrics returns metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_calls_total",
+			Help: "Completed calls and streams, by procedure and Connect code. A stream that its client closes counts as canceled, which is normal.",
+		}, []string{"procedure", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kubeconnect_call_duration_seconds",
+			Help: "Duration of calls in seconds, without streams, and without calls whose caller was not authenticated. " +
+				"Reads are served from the cache. The first read of a resource waits for its snapshot, a write for the API server.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"procedure"}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kubeconnect_streams",
+			Help: "Open streams, by procedure.",
+		}, []string{"procedure"}),
+		resources: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_resource_calls_total",
+			Help: "Completed calls and streams, by procedure and resource, which is empty for calls about none, and for those " +
+				"that end before their resource is found. A WatchMany that has started counts once for each of its watches and counts.",
+		}, []string{"procedure", "resource"}),
+		limits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_limited_calls_total",
+			Help: "Calls that were rejected because the caller or the service was over a limit, by limit. They have the code " +
+				"resource_exhausted, with a time after which to retry.",
+		}, []string{"limit"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_sent_bytes_total",
+			Help: "Bytes of responses, without headers and TLS, by procedure and resource, which is empty as in " +
+				"kubeconnect_resource_calls_total. Those of open streams are included.",
+		}, []string{"procedure", "resource"}),
+		delays: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "kubeconnect_watch_delay_seconds",
+			Help: "Time until a message of a watch was passed to the connection, from when the service has received the oldest change " +
+				"in it, or from when the stream has begun if that was later. Snapshots and latest states are not included.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // to 65 s
+		}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_sent_events_total",
+			Help: "Events sent on watches of the resource, including those of snapshots and bookmarks.",
+		}, []string{"resource"}),
+	}
+	m.followers = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_followers",
+		Help: "Different questions that live pages and live counts ask. Streams with the same question share one " +
+			"follower, which ends ten seconds after the last of them.",
+	}, func() float64 { followers, _ := m.followUse(); return float64(followers) })
+	m.followed = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_follower_bytes",
+		Help: "Approximate memory of the sorted objects and counts of live pages and live counts in bytes, without the objects. " +
+			"It is a part of what is held of the queue kept_bytes.",
+	}, func() float64 { _, bytes := m.followUse(); return float64(bytes) })
+	return m
+}
+
+// AddFollowers adds followers of live pages or live counts. use returns their number, and their memory in
+// bytes.
+func (m *Metrics) AddFollowers(use func() (followers, bytes int)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.follows = append(m.follows, use)
+}
+
+func (m *Metrics) followUse() (followers, bytes int) {
+	m.mu.Lock()
+	follows := slices.Clone(m.follows)
+	m.mu.Unlock()
+	for _, use := range follows {
+		more, size := use()
+		followers, bytes = followers+more, bytes+size
+	}
+	return followers, bytes
+}
+
+// Queue adds a queue to the metrics, under a name that has its unit, and returns it.
+func (m *Metrics) Queue(name string, queue *fairqueue.Queue) *fairqueue.Queue {
+	m.AddLimited(name, queue)
+	return queue
+}
+
+// AddLimited adds a bounded resource to the metrics, under a name that has its unit.
+func (m *Metrics) AddLimited(name string, resource Limited) { m.queues.add(name, resource) }
+
+// QueueUse returns the use of each queue, by name.
+func (m *Metrics) QueueUse() map[string]fairqueue.Use { return m.queues.use() }
+
+// SentMessages counts the messages of one watch. The zero value counts nothing.
+type SentMessages struct {
+	events prometheus.Counter
+	delays prometheus.Observer
+	began  time.Time // of the watch
+}
+
+// SentMessages returns the count of messages of a watch of a resource that begins now. A nil Metrics
+// counts nothing.
+func (m *Metrics) SentMessages(resource string) SentMessages {
+	if m == nil {
+		return SentMessages{}
+	}
+	return SentMessages{m.events.WithLabelValues(resource), m.delays, time.Now()}
+}
+
+// Add counts a message with a number of events, of which the oldest change was received at since; zero
+// if they are no changes. The time before the watch began is no delay: while its client was away, there
+// was nothing to send a change to.
+func (s SentMessages) Add(events int, since time.Time) {
+	if s.events == nil {
+		return
+	}
+	s.events.Add(float64(events))
+	if !since.IsZero() {
+		s.delays.Observe(min(time.Since(since), time.Since(s.began)).Seconds())
+	}
+}
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.calls, m.durations, m.streams, m.resources, m.bytes, m.limits, m.events, m.delays, &m.queues, m.followers, m.followed}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, collector := range m.all() {
+		collector.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, collector := range m.all() {
+		collector.Collect(metrics)
+	}
+}
+
+// ended counts a call, and records how it has ended.
+func (m *Metrics) ended(c *call.Call, err error) {
+	if connect.IsNotModifiedError(err) {
+		err = nil
+	}
+	c.NoteOutcome(err)
+	code := "ok"
+	if err != nil {
+		code = connect.CodeOf(err).String()
+	}
+	m.calls.WithLabelValues(c.Record.Procedure, code).Inc()
+}
+
+// limited counts a call that has failed because of a limit, if it has.
+func (m *Metrics) Limited(err error) {
+	if over := callerrors.LimitOf(err); over != nil {
+		m.limits.WithLabelValues(string(over.Limit)).Inc()
+	}
+}
+
+// begin has a call counted whose procedure is known.
+func (m *Metrics) Begin(c *call.Call, spec connect.Spec) {
+	c.Record.Begin(spec.Procedure, call.Counters{Calls: m.resources, SentBytes: m.bytes})
+}
+
+// refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
+// stream has a number of open streams from then on: the rules for alerts know streams by that.
+func (m *Metrics) Refused(spec connect.Spec, c *call.Call, err error) {
+	switch {
+	case call.IsStream(spec):
+		m.streams.WithLabelValues(spec.Procedure)
+	case c.Record.Caller != "": // a client that sends invalid tokens slows down only its own calls
+		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(c.Record.Began).Seconds())
+	}
+	c.Record.IsRefused = true
+	m.ended(c, err)
+}
+
+// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
+// Only methods of the API have interceptors, so no invalid path is counted.
+type CountCalls struct {
+	call.ServerOnly
+	Metrics *Metrics
+}
+
+// WrapUnary implements connect.Interceptor.
+func (i CountCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		c := call.From(ctx)
+		c.IsHandled = bounds.RequestError(request) == nil // otherwise mapErrors rejects it
+		c.Record.Describe(request.Any())
+		response, err := next(ctx, request)
+		i.Metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(c.Record.Began).Seconds())
+		c.SendWithin(call.ResponseTimeout)
+		i.Metrics.ended(c, err)
+		return response, err
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (i CountCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		c := call.From(ctx)
+		c.IsHandled = true
+		open := i.Metrics.streams.WithLabelValues(conn.Spec().Procedure)
+		open.Inc()
+		defer open.Dec()
+		err := next(ctx, describingConn{conn, &c.Record})
+		i.Metrics.ended(c, err)
+		return err
+	}
+}
+
+// Limited is a bounded resource that calls share.
+type Limited interface {
+	Use() fairqueue.Use
+}
+
+// queues are the bounded resources that calls share. Its methods are safe for concurrent use. It
+// implements prometheus.Collector.
+type queues struct {
+	mu     sync.Mutex // guards byName
+	byName map[string]Limited
+}
+
+func (q *queues) add(name string, resource Limited) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.byName == nil {
+		q.byName = map[string]Limited{}
+	}
+	q.byName[name] = resource
+}
+
+func (q *queues) use() map[string]fairqueue.Use {
+	q.mu.Lock()
+	byName := maps.Clone(q.byName)
+	q.mu.Unlock()
+	use := make(map[string]fairqueue.Use, len(byName))
+	for name, resource := range byName {
+		use[name] = resource.Use()
+	}
+	return use
+}
+
+var queueMeasures = []measure[fairqueue.Use]{
+	newMeasure("kubeconnect_queue_held", "queue",
+		"What calls hold of a bounded resource, in the unit at the end of its name.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Held) }),
+	newMeasure("kubeconnect_queue_capacity", "queue",
+		"The capacity of a bounded resource. A call that does not fit waits, or is rejected if it cannot wait, or if a caller has too many waiting.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Capacity) }),
+	newMeasure("kubeconnect_queue_waiting", "queue",
+		"Calls and streams that wait for a bounded resource.",
+		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Waiting) }),
+}
+
+// Describe implements prometheus.Collector.
+func (q *queues) Describe(descs chan<- *prometheus.Desc) {
+	for _, measure := range queueMeasures {
+		descs <- measure.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (q *queues) Collect(metrics chan<- prometheus.Metric) {
+	for name, use := range q.use() {
+		for _, measure := range queueMeasures {
+			metrics <- measure.metric(use, name)
+		}
+	}
+}
+
+// noteUnseenEnd records how a call has ended, unless that is recorded. Interceptors do not see how two
+// kinds of calls end: those whose request cannot be read or decoded, for which connect responds by itself,
+// and those whose handler panics. The log, the metrics and the traces would have them as successful.
+// Requests that are no calls have no end.
+func (m *Metrics) NoteUnseenEnd(c *call.Call) {
+	if c.Record.Procedure == "" || c.HasOutcome {
+		return
+	}
+	code, message := sentCode(c), "the request could not be read"
+	c.Record.IsRefused = !c.IsHandled
+	if c.IsHandled {
+		code, message = connect.CodeInternal, "the handler has panicked"
+	}
+	m.ended(c, connect.NewError(code, errors.New(message)))
+}
+
+// sentCode returns the code of the error that was sent for a request that could not be read.
+func sentCode(c *call.Call) connect.Code {
+	if c.Request.Context().Err() != nil {
+		return connect.CodeCanceled
+	}
+	for _, key := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if code, err := strconv.ParseUint(c.ResponseHeader.Get(key), 10, 8); err == nil && code != 0 {
+			return connect.Code(code)
+		}
+	}
+	if code, ok := codesOfStatus[c.Record.Status]; ok {
+		return code
+	}
+	return connect.CodeInvalidArgument // over gRPC-Web the code is in the body
+}
+
+// codesOfStatus are the codes of the errors of reading, by the status that Connect sends them with.
+var codesOfStatus = map[int]connect.Code{
+	499:                            connect.CodeCanceled,
+	http.StatusTooManyRequests:     connect.CodeResourceExhausted,
+	http.StatusInternalServerError: connect.CodeInternal,
+	http.StatusNotImplemented:      connect.CodeUnimplemented,
+	http.StatusServiceUnavailable:  connect.CodeUnavailable,
+	http.StatusGatewayTimeout:      connect.CodeDeadlineExceeded,
+}
+
+// describingConn records the request of a stream.
+type describingConn struct {
+	connect.StreamingHandlerConn
+	record *call.Record
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (c describingConn) Receive(message any) error {
+	err := c.StreamingHandlerConn.Receive(message)
+	if err == nil {
+		c.record.Describe(message)
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+package origins
+
+import (
+	"net/http"
+	"slices"
+)
+
+// sameSite rejects requests to the API from pages of other sites. A browser reports in
+// Sec-Fetch-Site whether a page of another site made a request, including requests whose response
+// the page cannot read: their success alone can reveal the content of objects. Listed origins can
+// call by CORS. The console's own files are for all pages, because other pages may link to them.
+// They have their own headers.
+func SameSite(origins []string, mux *http.ServeMux) http.Handler {
+	api := refuseByGET(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "/" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		if r.Method == http.MethodGet {
+			w.Header().Set("Cache-Control", "no-store") // until a read has succeeded: see conditionalReads
+		}
+		if IsCrossSite(r) && !isListed(origins, r) {
+			http.Error(w, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin",
+				http.StatusForbidden)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// IsCrossSite reports whether a browser reports that a page of another origin made the request. For
+// a request that the user made, by typing an address, the browser sends "none".
+func IsCrossSite(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool {
+		return site != "same-origin" && site != "none"
+	})
+}
+
+func isListed(origins []string, r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "cors" && slices.Contains(origins, r.Header.Get("Origin"))
+}
