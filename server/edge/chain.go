@@ -21,7 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
-// ChainConfig configures a chain. Authenticator, Metrics, Usage and OnShutdown are required.
+// Config configures a chain. Authenticator, Metrics, Usage and OnShutdown are required.
 type Config struct {
 	Authenticator auth.Authenticator
 	Limits        gate.Limits // of each caller that Authenticator distinguishes
@@ -38,13 +38,13 @@ type Config struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1.
 	LogSample float64
-	// Replica is the name of this process in [ReplicaHeader]. Default: responses do not have it.
+	// Replica is the name of this process in [call.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// Adjuster changes Limits and LogSample later. Default: they are never changed.
 	Adjuster *gate.Adjuster
 	// Tracer begins the spans of calls. Default: none.
 	Tracer trace.Tracer
-	// BodyPatience is the time within which a client must send its request. Default: 30 s.
+	// BodyTimeout is the time within which a client must send its request. Default: 30 s.
 	BodyTimeout time.Duration
 	// KeptBytes is the memory that can be kept for open streams. Default: a part of the process's memory limit.
 	KeptBytes int

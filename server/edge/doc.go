@@ -2,21 +2,24 @@
 // unknown clients, pages of other sites, a gate that authenticates the caller and applies its
 // limits before any of the message is read, and the interceptors.
 //
-// Handlers return domain errors. An interceptor maps them in one place to a Connect code and a
-// kubeconnect.v1.Status, bounded in size, and removes the addresses of the cluster. A [LimitError]
-// reports that a caller is over one of its [Limits], and when to retry. [Callers] counts the calls and
-// streams of each. [Share] is the memory of one use, and [MemoryLimit] logs and counts when the process
-// needs more than it may use. JSON that a request should not have is rejected before a handler is
-// called.
+//	chain := edge.NewChain(config)
+//	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(resources, chain.Options()))
+//	handler := chain.Handler(mux)
 //
-// A stream is an [OpenStream] of [Streams], which ends at its maximum age, or when [Balance] finds that
-// a peer should serve it: only where its client can resume it, and the client's connection is
-// drained before. [CoalesceWrites] writes each message of a stream in one piece, and ends a stream
-// whose client leaves a message unread; see [Unread]. sameSite and [CORS] decide which pages of
-// browsers can call. conditionalReads gives the response of a read by GET a tag, and responds with 304
-// to a client that has the response: never for another caller, and never before the caller's
-// permissions are checked. A handler that knows what its response depends on calls [Unchanged], so
-// that a response which has not changed is not computed.
+// The parts are packages below. Each may import only packages above it in this list:
 //
-// The package does not know the handlers of the RPCs.
+//   - bounds: the length, the values and the names of requests, and strict JSON
+//   - callerrors: errors as callers see them
+//   - memorylimit: the memory limit of the process, and shares of it
+//   - health: readiness, the health of the upstream, and their handlers
+//   - call: a call, its caller, its span and its record
+//   - observe: metrics, the log of calls, and who uses the service
+//   - conditional: tags of reads by GET
+//   - origins: pages of other sites
+//   - streamlife: when streams end
+//   - gate: admission, and the limits of callers
+//
+// Handlers return errors of their domain, and an interceptor maps them in one place.
+//
+// Neither this package nor one below it knows the handlers of the RPCs.
 package edge

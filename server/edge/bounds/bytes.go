@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// maxManifestBytes bounds a request with a manifest: it is a little above the API server's
+	// MaxManifestBytes bounds a request with a manifest: it is a little above the API server's
 	// limit.
 	MaxManifestBytes = 4 << 20
-	// maxRequestBytes bounds other requests: it is a little above the longest selectors and
+	// MaxRequestBytes bounds other requests: it is a little above the longest selectors and
 	// filters.
 	MaxRequestBytes = 256 << 10
 	// maxQuestionsBytes bounds a request of CheckAccess, in which a question can have 2 bytes.
 	maxQuestionsBytes = 64 << 10
-	// maxHealthRequestBytes bounds a request of health, which needs no authentication, and of
+	// MaxHealthRequestBytes bounds a request of health, which needs no authentication, and of
 	// reflection.
 	MaxHealthRequestBytes = 4 << 10
 )
 
-// maxBytesOf returns the maximum length of a request of a procedure.
+// MaxBytes returns the maximum length of a request of a procedure.
 func MaxBytes(procedure string) int64 {
 	switch {
 	case hasManifest(procedure):
@@ -46,7 +46,7 @@ func hasManifest(procedure string) bool {
 	return false
 }
 
-// decodedBytes estimates the memory of a request of a procedure when it is decoded. The values of a
+// DecodedBytes estimates the memory of a request of a procedure when it is decoded. The values of a
 // request grow most, such as a join or a number in a manifest that is a google.protobuf.Value, and
 // maxValuesOf bounds them.
 func DecodedBytes(procedure string, length int64) int64 {

@@ -20,7 +20,7 @@ type decoder struct {
 
 // decode decodes a request, and rejects a request with names that are too long. connect returns the
 // error of a codec for a unary call without calling an interceptor, and therefore without a Status.
-// For such a call, an invalidRequestError is put into the message instead; see invalidRequestOf.
+// For such a call, an [InvalidRequestError] is put into the message instead; see RequestError.
 func (d decoder) decode(message any, unmarshal func(proto.Message) error) error {
 	decoded, ok := message.(proto.Message)
 	if !ok {
@@ -73,7 +73,7 @@ func (c boundedProto) Unmarshal(data []byte, message any) error {
 	})
 }
 
-// invalidRequestError reports that a request cannot be decoded.
+// InvalidRequestError reports that a request cannot be decoded.
 type InvalidRequestError struct{ Message string }
 
 func (e *InvalidRequestError) Error() string { return e.Message }
@@ -83,7 +83,7 @@ func (e *InvalidRequestError) Error() string { return e.Message }
 // rejected with its own text.
 const invalidRequestField = 19_999
 
-// invalidRequestOf returns the error of a unary request that could not be decoded, or nil.
+// RequestError returns the error of a unary request that could not be decoded, or nil.
 func RequestError(request connect.AnyRequest) error {
 	message, ok := request.Any().(proto.Message)
 	if !ok {
@@ -101,7 +101,7 @@ func RequestError(request connect.AnyRequest) error {
 // strictJSONNames are the names of JSON in content types, and those of connect's own codecs.
 var strictJSONNames = []string{"json", "json; charset=utf-8"}
 
-// boundedBy returns the options of a procedure: they bound the length of a request, both as it is sent and
+// Options returns the options of a procedure: they bound the length of a request, both as it is sent and
 // decompressed, and have it decoded by boundedProto and strictJSON.
 func Options(spec connect.Spec) []connect.HandlerOption {
 	bounds := decoder{maxValues: maxValuesOf(spec.Procedure), maxJSONValues: maxJSONValuesOf(spec.Procedure), unary: spec.StreamType == connect.StreamTypeUnary}

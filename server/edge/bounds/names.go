@@ -8,14 +8,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// longestNamespace and longestName bound the names in requests: reviews and requests to the API
+// maxNamespaceLength and maxNameLength bound the names in requests: reviews and requests to the API
 // server contain them. They are above the longest names that the API server accepts.
-const longestNamespace, longestName = 253, 1024
+const maxNamespaceLength, maxNameLength = 253, 1024
 
 // maxNames are the fields of requests that are such names, with their maximum lengths.
 var maxNames = map[protoreflect.Name]int{
-	"namespace": longestNamespace, "name": longestName, "pod": longestName, "container": longestName,
-	"resource": longestName, "subresource": longestName, "verb": longestName,
+	"namespace": maxNamespaceLength, "name": maxNameLength, "pod": maxNameLength, "container": maxNameLength,
+	"resource": maxNameLength, "subresource": maxNameLength, "verb": maxNameLength,
 }
 
 // CheckLength rejects a name that is too long for its field, such as a namespace.

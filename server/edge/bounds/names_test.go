@@ -99,7 +99,7 @@ func decoded(t *testing.T, request protoreflect.Message) map[string]error {
 
 // TestNames_OfAnUnaryCallAreRejectedWithAStatus has a call whose error no interceptor would see.
 func TestNames_OfAnUnaryCallAreRejectedWithAStatus(t *testing.T) {
-	text, err := proto.Marshal(&kubeconnectv1.GetRequest{Name: strings.Repeat("a", longestName+1)})
+	text, err := proto.Marshal(&kubeconnectv1.GetRequest{Name: strings.Repeat("a", maxNameLength+1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestNames_OfAnUnaryCallAreRejectedWithAStatus(t *testing.T) {
 
 // TestNames_InManifestsAreTheAPIServers has a manifest with members that are called as names.
 func TestNames_InManifestsAreTheAPIServers(t *testing.T) {
-	long := strings.Repeat("a", longestName+1)
+	long := strings.Repeat("a", maxNameLength+1)
 	manifest, err := structpb.NewStruct(map[string]any{"name": long, "namespace": long, "metadata": map[string]any{"name": long}})
 	if err != nil {
 		t.Fatal(err)

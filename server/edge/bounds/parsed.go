@@ -21,7 +21,7 @@ func ParsedBytes(text string) int {
 	return textGrowth*len(text) + valueBytes*strings.Count(text, ",")
 }
 
-// requestBytes estimates the memory of a request that is kept in its parsed form.
+// ParsedRequestBytes estimates the memory of a request that is kept in its parsed form.
 func ParsedRequestBytes(request proto.Message) int {
 	return textGrowth*proto.Size(request) + valueBytes*valuesIn(request.ProtoReflect())
 }

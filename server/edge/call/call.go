@@ -13,38 +13,44 @@ import (
 	"connectrpc.com/connect"
 )
 
-// ResponsePatience is the time within which a client must have read a unary response.
+// ResponseTimeout is the time within which a client must have read a unary response.
 const ResponseTimeout = 2 * time.Minute
 
-// drainPatience is the time that the unread rest of a body may take.
+// DrainTimeout is the time that the unread rest of a body may take.
 const DrainTimeout = time.Second
 
-// call is an HTTP request, from its headers until its handler has returned. It is owned by the
+// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
+// replica which has served it.
+const ReplicaHeader = "Kubeconnect-Replica"
+
+// Call is an HTTP request, from its headers until its handler has returned. It is owned by the
 // goroutine of the handler.
 type Call struct {
+	// Request is the request, whose context has the call, and ResponseHeader the headers of the response.
 	Request        *http.Request
-	Network        string // network of the client; see auth.PeerNetwork
-	control        *http.ResponseController
 	ResponseHeader http.Header
 	Body           *body
-	known          func() // see identified
-	releases       []func()
-	decoded        []func() // see onDecoded
-	span           span
+	Network        string // network of the client; see auth.PeerNetwork
 	Record         Record
 	IsHandled      bool // the request was read, and its handler has begun
-	HasOutcome     bool // see noteOutcome
+	HasOutcome     bool // see NoteOutcome
+
+	control  *http.ResponseController
+	known    func() // see Identified
+	releases []func()
+	decoded  []func() // see OnDecoded
+	span     span
 }
 
 type callKey struct{}
 
-// callFrom returns the call of a context; nil outside of a call.
+// From returns the call of a context; nil outside of a call.
 func From(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
 }
 
-// newCall returns the call of a request from a network. known is called when its caller is known, or when it
+// New returns the call of a request from a network. known is called when its caller is known, or when it
 // has ended.
 func New(w http.ResponseWriter, r *http.Request, network string, known func()) *Call {
 	c := &Call{Network: network, known: known, control: http.NewResponseController(w), ResponseHeader: w.Header()}
@@ -60,13 +66,13 @@ func New(w http.ResponseWriter, r *http.Request, network string, known func()) *
 	return c
 }
 
-// onEnd registers release to be called when the handler has returned.
+// OnEnd registers release to be called when the handler has returned.
 func (c *Call) OnEnd(release func()) { c.releases = append(c.releases, release) }
 
-// onDecoded registers release to be called when the request is no longer needed as it was received.
+// OnDecoded registers release to be called when the request is no longer needed as it was received.
 func (c *Call) OnDecoded(release func()) { c.decoded = append(c.decoded, release) }
 
-// requestDecoded calls what onDecoded has registered.
+// Decoded calls what OnDecoded has registered.
 func (c *Call) Decoded() {
 	for _, release := range c.decoded {
 		release()
@@ -74,7 +80,7 @@ func (c *Call) Decoded() {
 	c.decoded = nil
 }
 
-// end releases everything that the call uses.
+// End releases everything that the call uses.
 func (c *Call) End() {
 	c.Decoded()
 	c.Body.received()
@@ -88,19 +94,19 @@ func (c *Call) End() {
 	c.known()
 }
 
-// identified ends the bounds for requests of unknown callers.
+// Identified ends the bounds for requests of unknown callers.
 func (c *Call) Identified() { c.known() }
 
-// noteOutcome records with which error the call has ended, or nil, and counts the call.
+// NoteOutcome records with which error the call has ended, or nil, and counts the call.
 func (c *Call) NoteOutcome(err error) {
 	c.Record.Err, c.HasOutcome = err, true
 	c.Record.count()
 }
 
-// flush sends what is buffered of the response.
+// Flush sends what is buffered of the response.
 func (c *Call) Flush() { _ = c.control.Flush() }
 
-// dropHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
+// DropHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
 // the call may be long. Over HTTP/1.1 they are kept, because net/http reads them when it responds.
 func (c *Call) DropHeaders() {
 	if c.Request.ProtoMajor == 2 {
@@ -108,32 +114,32 @@ func (c *Call) DropHeaders() {
 	}
 }
 
-// receiveWithoutDeadline ends what receiveWithin has begun.
+// ReceiveWithoutDeadline ends what ReceiveWithin has begun.
 func (c *Call) ReceiveWithoutDeadline() { c.Body.received() }
 
-// receiveWithin makes reads of the body fail if it has not been received within patience.
-func (c *Call) ReceiveWithin(patience time.Duration) {
+// ReceiveWithin makes reads of the body fail if it has not been received within the timeout.
+func (c *Call) ReceiveWithin(timeout time.Duration) {
 	c.Body.received()
 	if c.Body.complete {
 		return
 	}
-	c.Body.received = after(patience, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
+	c.Body.received = after(timeout, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// sendWithoutDeadline removes the server's deadline for responses, which is for all requests.
+// SendWithoutDeadline removes the server's deadline for responses, which is for all requests.
 func (c *Call) SendWithoutDeadline() { _ = c.control.SetWriteDeadline(time.Time{}) }
 
-// sendWithin aborts the call if the client has not read the response within patience.
-func (c *Call) SendWithin(patience time.Duration) {
-	c.OnEnd(after(patience, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
+// SendWithin aborts the call if the client has not read the response within the timeout.
+func (c *Call) SendWithin(timeout time.Duration) {
+	c.OnEnd(after(timeout, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
 }
 
-// after calls expire after patience, unless stop is called before. When stop returns, expire has
+// after calls expire after a timeout, unless stop is called before. When stop returns, expire has
 // returned or will not be called, because net/http invalidates the ResponseWriter when its handler
 // returns. A timer is cheaper than a deadline, which wakes the connection's goroutine.
-func after(patience time.Duration, expire func()) (stop func()) {
+func after(timeout time.Duration, expire func()) (stop func()) {
 	expired := make(chan struct{})
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(timeout, func() {
 		defer close(expired)
 		expire()
 	})
@@ -153,7 +159,7 @@ type body struct {
 	received func()       // called when the body has been received, or is no longer read
 }
 
-// peek returns the first length bytes, or fewer if the body is shorter. Read returns them again. It
+// Peek returns the first length bytes, or fewer if the body is shorter. Read returns them again. It
 // blocks until they have been received.
 func (b *body) Peek(length int) []byte {
 	begin := make([]byte, length)
@@ -162,7 +168,7 @@ func (b *body) Peek(length int) []byte {
 	return begin[:n]
 }
 
-// receive reads the whole body, but at most limit bytes and one more, and returns its length. Read returns it again.
+// Receive reads the whole body, but at most limit bytes and one more, and returns its length. Read returns it again.
 func (b *body) Receive(limit int64) int64 {
 	content, _ := io.ReadAll(io.LimitReader(b, limit+1))
 	b.peeked.Reset(content)
@@ -217,7 +223,7 @@ func WantsMessages(ctx context.Context) bool {
 	return contentType == "" || strings.Contains(contentType, "json")
 }
 
-// serverOnly is the part of an interceptor that a server does not use.
+// ServerOnly is the part of an interceptor that a server does not use.
 type ServerOnly struct{}
 
 // WrapStreamingClient implements connect.Interceptor.
@@ -225,10 +231,8 @@ func (ServerOnly) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 	return next
 }
 
+// IsStream reports whether a procedure is a stream.
 func IsStream(spec connect.Spec) bool { return spec.StreamType != connect.StreamTypeUnary }
 
+// IsBidi reports whether a procedure is a stream of several requests.
 func IsBidi(spec connect.Spec) bool { return spec.StreamType == connect.StreamTypeBidi }
-
-// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
-// replica which has served it.
-const ReplicaHeader = "Kubeconnect-Replica"

@@ -50,7 +50,7 @@ func WithCaller(ctx context.Context, caller Caller) context.Context {
 // IdentityFrom returns the identity of the caller of a request.
 func IdentityFrom(ctx context.Context) auth.Identity { return CallerFrom(ctx).Identity }
 
-// authenticate returns the caller of a request with the given headers.
+// Authenticate returns the caller of a request with the given headers.
 func Authenticate(ctx context.Context, authenticator auth.Authenticator, header http.Header) (Caller, error) {
 	calling := Caller{Authenticator: authenticator, Header: header}
 	var err error
@@ -70,7 +70,7 @@ const keyBorder = "\x00"
 
 var escapeKey = strings.NewReplacer(keyBorder, keyBorder+"\xff")
 
-// userOf returns the user name of a CallerKey.
+// UserOf returns the user name of a CallerKey.
 func UserOf(key string) string {
 	name, _, _ := strings.Cut(key, keyBorder)
 	return name

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
-// callRecord is what is logged about a call. The goroutine of the call's handler owns the fields until
+// Record is what is logged about a call. The goroutine of the call's handler owns the fields until
 // the last one of the first group, and writes them before other goroutines work on the call.
 type Record struct {
 	ID        string // see RequestIDHeader
@@ -36,9 +36,9 @@ type Record struct {
 	sending   *part // the part that sends; nil if the call has none. Who sends owns it
 	hasParts  bool
 
-	Uses  func(Traffic)       // adds to what the caller has used; nil if the call was not admitted
-	pace  func(time.Duration) // adds to what the streams of the caller use for changes; nil for no stream
-	begun atomic.Bool         // the stream has sent its first complete state, and now sends changes
+	AddUse func(Traffic)       // adds to what the caller has used; nil if the call was not admitted
+	pace   func(time.Duration) // adds to what the streams of the caller use for changes; nil for no stream
+	begun  atomic.Bool         // the stream has sent its first complete state, and now sends changes
 
 	subject  atomic.Pointer[subject] // nil until the request is read
 	resolved atomic.Pointer[string]  // the resource as the cluster serves it; see NoteResource
@@ -68,11 +68,11 @@ func (r *Record) subjectOf() subject {
 // noted returns a name from a request, shortened, without the memory of the rest.
 func noted(name string) string { return strings.Clone(callerrors.CutName(name)) }
 
-// counters count calls and the bytes of their responses, each by procedure and resource. The resource is
+// Counters count calls and the bytes of their responses, each by procedure and resource. The resource is
 // empty for a call about none.
 type Counters struct{ Calls, SentBytes *prometheus.CounterVec }
 
-// begin records which procedure is called.
+// Begin records which procedure is called.
 func (r *Record) Begin(procedure string, counters Counters) {
 	r.Procedure, r.counters = procedure, counters
 }
@@ -103,7 +103,7 @@ func (r *Record) sentBytes() prometheus.Counter {
 	return r.sent
 }
 
-// describe records what a request is about.
+// Describe records what a request is about.
 func (r *Record) Describe(message any) {
 	about := r.subjectOf()
 	if of, ok := message.(interface{ GetResource() string }); ok {
@@ -192,14 +192,14 @@ func NoteObjects(ctx context.Context, objects int) {
 	r.Use(Traffic{Objects: float64(objects)})
 }
 
-// use adds what the call has used to the usage of its caller.
+// Use adds what the call has used to the usage of its caller.
 func (r *Record) Use(load Traffic) {
-	if r.Uses != nil {
-		r.Uses(load)
+	if r.AddUse != nil {
+		r.AddUse(load)
 	}
 }
 
-// paces makes what the stream uses for changes count for the pace of its caller.
+// Paces makes what the stream uses for changes count for the pace of its caller.
 func (r *Record) Paces(pace *fairqueue.Pace, caller string) {
 	r.pace = func(used time.Duration) { pace.Use(caller, used) }
 }
@@ -211,7 +211,7 @@ func (r *Record) usedForChanges(used time.Duration) {
 	}
 }
 
-// usedProcessor adds the time for which work of the call held a processor slot. It can be called
+// UsedProcessor adds the time for which work of the call held a processor slot. It can be called
 // concurrently.
 func (r *Record) UsedProcessor(held time.Duration) {
 	r.Use(Traffic{ProcessorSeconds: held.Seconds()})
@@ -232,7 +232,7 @@ func (r *Record) endWrite(bytes int) {
 // count as time of a processor.
 const maxWriteTime = time.Millisecond
 
-// unread returns the time for which a write has waited for the client to read; 0 if none waits.
+// Unread returns the time for which a write has waited for the client to read; 0 if none waits.
 func (r *Record) Unread() time.Duration {
 	began := r.writing.Load()
 	if began == 0 {
@@ -244,7 +244,7 @@ func (r *Record) Unread() time.Duration {
 // RequestID returns the ID of the request of a call; empty outside of a call.
 func RequestID(ctx context.Context) string { return recordOf(ctx).ID }
 
-// writer returns the writer of the response, which records its status and counts its bytes.
+// Writer returns the writer of the response, which records its status and counts its bytes.
 func (c *Call) Writer(w http.ResponseWriter) http.ResponseWriter { return countingWriter{w, &c.Record} }
 
 // countingWriter records the status of a response, and counts its bytes as they are sent: a stream can be
@@ -282,7 +282,7 @@ func (w countingWriter) Flush() {
 // Unwrap returns the writer for [http.ResponseController].
 func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// callPart is one of the watches or counts of a WatchMany. Calls and bytes are counted for its resource.
+// part is one of the watches or counts of a WatchMany. Calls and bytes are counted for its resource.
 type part struct {
 	named    string                 // the resource, as the request names it
 	resolved atomic.Pointer[string] // see NoteResource; nil before the resource is resolved
@@ -326,7 +326,7 @@ var changes = map[string]bool{
 	kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure: true,
 }
 
-// isChange reports whether the call changes the cluster.
+// IsChange reports whether the call changes the cluster.
 func (r *Record) IsChange() bool { return changes[r.Procedure] }
 
 // shortName returns a procedure without its package.
@@ -334,7 +334,7 @@ func shortName(procedure string) string {
 	return procedure[strings.LastIndexByte(procedure, '.')+1:]
 }
 
-// attributes returns what is logged about a call. Nothing of it is from an object or a credential.
+// Attributes returns what is logged about a call. Nothing of it is from an object or a credential.
 func (c *Call) Attributes() []slog.Attr {
 	r := &c.Record
 	source, _, _ := net.SplitHostPort(c.Request.RemoteAddr)
@@ -403,6 +403,7 @@ type Traffic struct {
 	ProcessorSeconds float64 `json:"processorSeconds"`
 }
 
+// Add adds other traffic, multiplied by a weight.
 func (l *Traffic) Add(other Traffic, weight float64) {
 	l.Calls += weight * other.Calls
 	l.Failed += weight * other.Failed
@@ -413,7 +414,7 @@ func (l *Traffic) Add(other Traffic, weight float64) {
 	l.ProcessorSeconds += weight * other.ProcessorSeconds
 }
 
-// OpenCall is a call or a stream that has not ended.
+// State is a call or a stream that has not ended.
 type State struct {
 	RequestID string  `json:"requestId"`
 	Caller    string  `json:"caller"`
@@ -430,12 +431,13 @@ type State struct {
 	IsStream      bool    `json:"isStream"`
 }
 
-// everyone is the name of all callers if they are not authenticated.
+// Everyone is the name of all callers if they are not authenticated.
 const Everyone = "everyone (--auth none)"
 
-// user returns the name of the caller of a call that was admitted.
+// User returns the name of the caller of a call that was admitted.
 func (r *Record) User() string { return cmp.Or(r.Caller, Everyone) }
 
+// State returns the state of an open call.
 func (c *Call) State(isStream bool) State {
 	r := &c.Record
 	subject := r.subjectOf()

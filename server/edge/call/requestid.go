@@ -14,7 +14,7 @@ const RequestIDHeader = "X-Request-Id"
 // maxRequestID is the maximum length of an ID, as the API server's Audit-ID has.
 const maxRequestID = 64
 
-// requestIDOf returns the ID that a client has sent, or a new one.
+// RequestIDOf returns the ID that a client has sent, or a new one.
 func RequestIDOf(r *http.Request) string {
 	if sent := r.Header.Get(RequestIDHeader); isRequestID(sent) {
 		return strings.Clone(sent) // the headers are released before the call ends

@@ -8,19 +8,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
-
 	"connectrpc.com/connect"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
-// callSpan is the span of a call, from its headers until its handler has returned. The span of a stream
+// span is the span of a call, from its headers until its handler has returned. The span of a stream
 // ends when the stream has begun: when its client has the first complete state, or a first message. A
 // stream can be open for an hour, and exporters and their backends see a span only when it ends. What
 // happens to the stream later has short spans below it.
@@ -34,7 +33,7 @@ type span struct {
 	hasBegun atomic.Bool  // the span has ended, because the stream has begun
 }
 
-// beginSpan begins the span of a call, below that of its caller, and returns the context of the call.
+// BeginSpan begins the span of a call, below that of its caller, and returns the context of the call.
 func (c *Call) BeginSpan(ctx context.Context, tracer trace.Tracer, peer connect.Peer, header http.Header) context.Context {
 	if tracer == nil {
 		return ctx
@@ -141,7 +140,7 @@ var notesBegin = map[string]bool{
 	kubeconnectv1connect.ResourceServiceWatchCountsProcedure: true,
 }
 
-// traceStreams returns the options of streams, if calls are traced.
+// TraceStreams returns the options of streams, if calls are traced.
 func TraceStreams(tracer trace.Tracer) func(connect.Spec) []connect.HandlerOption {
 	return func(spec connect.Spec) []connect.HandlerOption {
 		if tracer == nil || !IsStream(spec) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
-// errShuttingDown ends open streams when the service shuts down.
+// ErrShuttingDown ends open streams when the service shuts down.
 var ErrShuttingDown = errors.New("this replica of the service is shutting down: retry the call at another replica")
 
 // ConnectError maps a domain error to a *connect.Error. An error that already has a code keeps it.

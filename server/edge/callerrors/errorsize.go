@@ -232,7 +232,7 @@ func CutMessage(message string) string {
 	return Cut(strings.ToValidUTF8(message, "\uFFFD"), maxEventBytes)
 }
 
-// cut returns text shortened to at most the given number of bytes. Shortened text ends in an
+// Cut returns text shortened to at most the given number of bytes. Shortened text ends in an
 // ellipsis.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {

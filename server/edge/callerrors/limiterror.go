@@ -42,7 +42,7 @@ type LimitError struct {
 	Wait  time.Duration
 }
 
-// limitOf returns the limit that an error is about; nil if it is about none.
+// LimitOf returns the limit that an error is about; nil if it is about none.
 func LimitOf(err error) *LimitError {
 	var over *LimitError
 	switch {
@@ -76,6 +76,6 @@ func (e *LimitError) status() *kubeconnectv1.Status {
 // when they end, and what they have used for changes is paid by then.
 const streamsPause = 5 * time.Second
 
-// ReasonMoved is the reason of the error that ends a watch so that its client resumes it at another
+// ReasonStreamMoved is the reason of the error that ends a watch so that its client resumes it at another
 // replica. Clients report it less prominently than a failure.
 const ReasonStreamMoved metav1.StatusReason = "StreamMoved"

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
-// conditionalReads gives the response of each read by GET a tag (ETag), and replaces it by 304 if
+// Reads gives the response of each read by GET a tag (ETag), and replaces it by 304 if
 // the client sends a tag of the same response in If-None-Match. A tag is weak, and has two parts:
 //
 //	W/"STATE.CONTENT"
@@ -59,7 +59,7 @@ func (Reads) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.Str
 
 type readKey struct{}
 
-// conditionalRead is one read by GET. It is owned by the goroutine of the call's handler.
+// read is one read by GET. It is owned by the goroutine of the call's handler.
 type read struct {
 	header   http.Header // of the response
 	scope    string      // the URL and the caller

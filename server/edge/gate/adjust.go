@@ -14,7 +14,7 @@ type Adjuster struct {
 	log     *observe.CallLog
 }
 
-// attach makes the adjuster change these callers and this log. A nil adjuster ignores the call.
+// Attach makes the adjuster change these callers and this log. A nil adjuster ignores the call.
 func (a *Adjuster) Attach(callers *Callers, log *observe.CallLog) {
 	if a == nil {
 		return

@@ -24,16 +24,16 @@ const (
 	// at once.
 	maxRefused          = 4096
 	maxRefusedOfNetwork = 2048
-	// refusedPatience is the time within which a client must have read an admission error.
+	// refusedTimeout is the time within which a client must have read an admission error.
 	refusedTimeout = 10 * time.Second
-	// bodyPatience is the time within which a client must send its request.
+	// bodyTimeout is the time within which a client must send its request.
 	bodyTimeout = 30 * time.Second
 	// maxHeaderFields bounds the memory of a request's headers: a field takes about 100 bytes here
 	// and 4 on the wire.
 	maxHeaderFields = 128
 )
 
-// entrance bounds the memory and connections of clients whose caller is not known. The bounds are
+// Entrance bounds the memory and connections of clients whose caller is not known. The bounds are
 // by network, because nothing else is known about these clients. However many networks use their
 // maximum, there is capacity left for another one.
 type Entrance struct {
@@ -45,7 +45,7 @@ type Entrance struct {
 	metrics     *observe.Metrics
 }
 
-// newEntrance returns an entrance. Clients must send their requests within the timeout, or in 30 s if it is 0.
+// NewEntrance returns an entrance. Clients must send their requests within the timeout, or in 30 s if it is 0.
 func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usage, metrics *observe.Metrics) *Entrance {
 	return &Entrance{
 		unknown:     fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
@@ -57,7 +57,7 @@ func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usa
 	}
 }
 
-// handler tracks each request as a [call]. next and the gates of RPCs find it in the context.
+// Handler tracks each request as a [call.Call]. next and the gates of RPCs find it in the context.
 func (e *Entrance) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header) > maxHeaderFields {
@@ -106,7 +106,7 @@ func (e *Entrance) refuse(c *call.Call) {
 }
 
 // accept ends the bounds for requests of unknown callers. The request must be received within
-// bodyPatience. Streams of several requests have no such limit.
+// bodyTimeout. Streams of several requests have no such limit.
 func (e *Entrance) accept(c *call.Call, spec connect.Spec) {
 	c.Identified()
 	c.SendWithoutDeadline()

@@ -20,10 +20,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
-// admitPatience is the time that a call waits for other calls of its caller to end.
+// admitTimeout is the time that a call waits for other calls of its caller to end.
 const admitTimeout = 5 * time.Second
 
-// gate admits calls, unary and streaming alike, before their messages are read: it authenticates
+// Gate admits calls, unary and streaming alike, before their messages are read: it authenticates
 // the caller and applies its limits. It puts the caller into the context. Everything that a call
 // reserves is released when its handler has returned.
 type Gate struct {
@@ -35,7 +35,7 @@ type Gate struct {
 	pace       *fairqueue.Pace // of the streams of each caller; nil without limits
 }
 
-// gateConfig configures a gate.
+// Config configures a gate.
 type Config struct {
 	Authenticator auth.Authenticator
 	Callers       *Callers
@@ -45,7 +45,7 @@ type Config struct {
 	Tracer        trace.Tracer   // nil without traces
 }
 
-// newGate returns a gate behind an entrance, with the slots of the calls that it admits.
+// New returns a gate behind an entrance, with the slots of the calls that it admits.
 func New(entrance *Entrance, config Config) *Gate {
 	return &Gate{
 		entrance:   entrance,
@@ -57,7 +57,7 @@ func New(entrance *Entrance, config Config) *Gate {
 	}
 }
 
-// admit implements connect.RequestGateFunc.
+// Admit implements connect.RequestGateFunc.
 func (g *Gate) Admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
 	c := call.From(ctx)
 	g.entrance.metrics.Begin(c, spec)
@@ -136,7 +136,7 @@ func (g *Gate) beginCall(ctx context.Context, c *call.Call, name string) error {
 	return nil
 }
 
-// acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if
+// acquire waits for at most admitTimeout. It returns a *callerrors.LimitError after that, or at once if
 // too many calls wait already.
 func (g *Gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, limit callerrors.Limit, message string) (release func(), err error) {
 	release, err = queue.AcquireWithin(ctx, name, weight, admitTimeout)

@@ -18,18 +18,18 @@ const (
 	maxHealthWatchesOfNetwork = 32
 )
 
-// healthGate admits the calls of grpc.health.v1.Health.
+// Health admits the calls of grpc.health.v1.Health.
 type Health struct {
 	entrance *Entrance
 	watches  *fairqueue.Queue
 }
 
-// newHealthGate returns a gate behind an entrance.
+// NewHealth returns a gate behind an entrance.
 func NewHealth(entrance *Entrance) *Health {
 	return &Health{entrance, fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})}
 }
 
-// admit implements connect.RequestGateFunc.
+// Admit implements connect.RequestGateFunc.
 func (g *Health) Admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := call.From(ctx)
 	g.entrance.metrics.Begin(c, spec)

@@ -20,7 +20,7 @@ var keptShare = memorylimit.Share{Divisor: 4, Min: 64 << 20, Max: 1 << 30, Unlim
 // streamBytes is charged for each open stream.
 const streamBytes = 32 << 10
 
-// newKept returns the ledger of what is kept for open streams: of at most this number of bytes, or of
+// NewKept returns the ledger of what is kept for open streams: of at most this number of bytes, or of
 // keptShare if it is 0. Callers that cannot be distinguished have no limit but the total.
 func NewKept(bytes int, limits Limits, metrics *observe.Metrics, usage *observe.Usage) *ledger.Ledger {
 	kept := ledger.New(ledger.Limits{Total: cmp.Or(bytes, int(keptShare.Bytes())), Undivided: limits == (Limits{})})
@@ -29,8 +29,8 @@ func NewKept(bytes int, limits Limits, metrics *observe.Metrics, usage *observe.
 	return kept
 }
 
-// chargeRequests charges the callers of streams for their requests, which are kept while the streams are
-// open, and ends the reservations of requests: see [gate.reserve].
+// ChargeRequests charges the callers of streams for their requests, which are kept while the streams are
+// open, and ends the reservations of requests: see [Gate.reserve].
 type ChargeRequests struct{ call.ServerOnly }
 
 // WrapUnary implements connect.Interceptor.

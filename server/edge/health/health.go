@@ -23,7 +23,7 @@ const upstreamService = "kubeconnect.upstream"
 // upstreamInterval is the interval at which a watch of the upstream's health checks it.
 const upstreamInterval = time.Second
 
-// handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
+// Handle serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication, because they reveal nothing about the cluster.
 func Handle(mux *http.ServeMux, readiness *Readiness, upstream Upstream, services []string, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -52,14 +52,14 @@ func Handle(mux *http.ServeMux, readiness *Readiness, upstream Upstream, service
 		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch, options))
 }
 
-// health implements grpc.health.v1.Health.
+// service implements grpc.health.v1.Health.
 type service struct {
 	readiness *Readiness
 	upstream  Upstream
 	services  []string // the names of the services whose health is that of readiness
 }
 
-// UpstreamHealth checks whether the API server is reachable, allows the service to serve calls, and
+// Upstream checks whether the API server is reachable, allows the service to serve calls, and
 // answers reviews of their callers.
 type Upstream struct {
 	Freshness func() informerhub.Freshness

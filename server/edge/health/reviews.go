@@ -15,7 +15,7 @@ type ReviewSource interface{ ReviewStats() auth.ReviewStats }
 // Reviews are the sources of the statistics of reviews, by the kind of review.
 type Reviews map[string]ReviewSource
 
-// failing returns the kind of the reviews that have failed for the longest time, and their statistics.
+// Failing returns the kind of the reviews that have failed for the longest time, and their statistics.
 // The kind is empty if the API server answers all.
 func (r Reviews) Failing() (kind string, failing auth.ReviewStats) {
 	for review, source := range r {

@@ -39,9 +39,9 @@ var memoryWarnings = map[string]string{
 	reasonNear:      "the process needs almost all the memory of its limit",
 }
 
-// MemoryLimit observes whether the process can stay below its memory limit (--memory-limit or
+// Monitor observes whether the process can stay below its memory limit (--memory-limit or
 // GOMEMLIMIT). Go does not end a process that needs more: it collects garbage all the time, and
-// then the operating system ends it. MemoryLimit implements prometheus.Collector. Its methods are
+// then the operating system ends it. Monitor implements prometheus.Collector. Its methods are
 // safe for concurrent use.
 type Monitor struct {
 	limit, needed, exceeded *prometheus.Desc
@@ -52,7 +52,7 @@ type Monitor struct {
 	seconds map[string]float64
 }
 
-// NewMemoryLimit returns a MemoryLimit that has not read the memory yet.
+// NewMonitor returns a Monitor that has not read the memory yet.
 func NewMonitor() *Monitor {
 	return &Monitor{
 		limit: prometheus.NewDesc("kubeconnect_memory_limit_bytes",

@@ -26,7 +26,7 @@ const (
 	maxLogged = 1000
 )
 
-// callLog logs ended calls to slog's default logger: each change that was sent, each call that has failed
+// CallLog logs ended calls to slog's default logger: each change that was sent, each call that has failed
 // or was rejected, and a part of the others. A caller whose calls fail again and again does not fill the log.
 // Its methods are safe for concurrent use.
 type CallLog struct {
@@ -50,7 +50,7 @@ func NewCallLog(sample float64) *CallLog {
 
 func (l *CallLog) SetSample(sample float64) { l.sample.Store(math.Float64bits(sample)) }
 
-// log logs an ended call.
+// Log logs an ended call.
 func (l *CallLog) Log(c *call.Call) {
 	r := &c.Record
 	switch {

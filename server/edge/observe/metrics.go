@@ -187,19 +187,19 @@ func (m *Metrics) ended(c *call.Call, err error) {
 	m.calls.WithLabelValues(c.Record.Procedure, code).Inc()
 }
 
-// limited counts a call that has failed because of a limit, if it has.
+// Limited counts a call that has failed because of a limit, if it has.
 func (m *Metrics) Limited(err error) {
 	if over := callerrors.LimitOf(err); over != nil {
 		m.limits.WithLabelValues(string(over.Limit)).Inc()
 	}
 }
 
-// begin has a call counted whose procedure is known.
+// Begin has a call counted whose procedure is known.
 func (m *Metrics) Begin(c *call.Call, spec connect.Spec) {
 	c.Record.Begin(spec.Procedure, call.Counters{Calls: m.resources, SentBytes: m.bytes})
 }
 
-// refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
+// Refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
 // stream has a number of open streams from then on: the rules for alerts know streams by that.
 func (m *Metrics) Refused(spec connect.Spec, c *call.Call, err error) {
 	switch {
@@ -212,7 +212,7 @@ func (m *Metrics) Refused(spec connect.Spec, c *call.Call, err error) {
 	m.ended(c, err)
 }
 
-// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
+// CountCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
 // Only methods of the API have interceptors, so no invalid path is counted.
 type CountCalls struct {
 	call.ServerOnly
@@ -307,7 +307,7 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// noteUnseenEnd records how a call has ended, unless that is recorded. Interceptors do not see how two
+// NoteUnseenEnd records how a call has ended, unless that is recorded. Interceptors do not see how two
 // kinds of calls end: those whose request cannot be read or decoded, for which connect responds by itself,
 // and those whose handler panics. The log, the metrics and the traces would have them as successful.
 // Requests that are no calls have no end.

@@ -85,15 +85,15 @@ func (u *callerUsage) loads() (recent, total call.Traffic) {
 	return u.recent, u.total
 }
 
-// begin adds a call whose caller and procedure are known.
+// Begin adds a call whose caller and procedure are known.
 func (u *Usage) Begin(c *call.Call, isStream bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.open[c] = isStream
-	c.Record.Uses = ofLocked(u.callers, c.Record.User()).add
+	c.Record.AddUse = ofLocked(u.callers, c.Record.User()).add
 }
 
-// end removes a call that has ended, and counts it.
+// End removes a call that has ended, and counts it.
 func (u *Usage) End(c *call.Call) {
 	r := &c.Record
 	of, isStream := u.closed(c)
@@ -221,7 +221,7 @@ func (u *Usage) Callers() []CallerUsage {
 	return callers
 }
 
-// countKept makes the memory that is kept for callers a part of what they use.
+// CountKept makes the memory that is kept for callers a part of what they use.
 func (u *Usage) CountKept(kept *ledger.Ledger) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sameSite rejects requests to the API from pages of other sites. A browser reports in
+// SameSite rejects requests to the API from pages of other sites. A browser reports in
 // Sec-Fetch-Site whether a page of another site made a request, including requests whose response
 // the page cannot read: their success alone can reveal the content of objects. Listed origins can
 // call by CORS. The console's own files are for all pages, because other pages may link to them.
@@ -20,7 +20,7 @@ func SameSite(origins []string, mux *http.ServeMux) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		if r.Method == http.MethodGet {
-			w.Header().Set("Cache-Control", "no-store") // until a read has succeeded: see conditionalReads
+			w.Header().Set("Cache-Control", "no-store") // until a read has succeeded: see conditional.Reads
 		}
 		if IsCrossSite(r) && !isListed(origins, r) {
 			http.Error(w, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin",

@@ -11,11 +11,11 @@ import (
 // CoalesceWrites writes the data of a stream in one piece for each flush. Connect writes a message
 // as a prefix and a body, and net/http would send each of them in a frame of its own, which wakes
 // the connection's goroutines twice. A stream whose client leaves a message unread for longer than
-// patience ends; see [Unread].
-func CoalesceWrites(next http.Handler, patience UnreadTimeout) http.Handler {
+// the timeout ends; see [Unread].
+func CoalesceWrites(next http.Handler, timeout UnreadTimeout) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writer := &coalescingWriter{ResponseWriter: w}
-		writer.unread.Track(w, patience)
+		writer.unread.Track(w, timeout)
 		defer writer.Flush()
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), writerKey{}, writer)))
 	})

@@ -172,7 +172,7 @@ func (p *StreamPart) Settle(settled bool) error {
 	return nil
 }
 
-// Follow records the resource that the part follows.
+// SetResource records the resource that the part follows.
 func (p *StreamPart) SetResource(resource informerhub.Resource) {
 	if p == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
-// cancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
+// CancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
 // end, because an HTTP server that shuts down waits for them.
 type CancelOnShutdown struct {
 	call.ServerOnly

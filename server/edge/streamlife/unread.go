@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// Patience is the time that a client may leave a message of a stream unread before the stream
+// UnreadTimeout is the time that a client may leave a message of a stream unread before the stream
 // ends. A watch can be resumed with its last token, and uses no memory until then. 0 is no limit.
 type UnreadTimeout struct {
 	Idle          time.Duration // while the client reads nothing
@@ -20,7 +20,7 @@ type UnreadTimeout struct {
 	IdleContended time.Duration // while the client reads nothing and others wait for the memory of the message
 }
 
-// WatchPatience is the patience for watches.
+// WatchUnreadTimeout is the timeout for watches.
 var WatchUnreadTimeout = UnreadTimeout{Idle: 30 * time.Second, Message: 2 * time.Minute, IdleContended: 3 * time.Second}
 
 // unreadInterval is the longest interval between checks of an unread message.
@@ -68,9 +68,9 @@ type Guard struct {
 	Holds func(context.Context) error
 }
 
-// Follow tracks the writes to w.
-func (u *Unread) Track(w http.ResponseWriter, patience UnreadTimeout) {
-	u.timeout = patience
+// Track tracks the writes to w.
+func (u *Unread) Track(w http.ResponseWriter, timeout UnreadTimeout) {
+	u.timeout = timeout
 	u.cut = func() {
 		// An expired deadline is set only at the end, because it would remain on a connection of
 		// HTTP/1.1, and each change of it wakes the goroutine of an HTTP/2 connection.
@@ -109,6 +109,7 @@ func (u *Unread) During(ctx context.Context, guarded Guard, send func() error) e
 	return err
 }
 
+// SetGuard sets the conditions of the message that is sent next.
 func (u *Unread) SetGuard(guarded Guard) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -131,8 +132,8 @@ func (u *Unread) Begin() {
 }
 
 func (u *Unread) interval() time.Duration {
-	if still := u.timeout.Idle; still > 0 {
-		return min(still, unreadInterval)
+	if idle := u.timeout.Idle; idle > 0 {
+		return min(idle, unreadInterval)
 	}
 	return unreadInterval
 }
@@ -222,12 +223,12 @@ func (u *Unread) endCheck() {
 // check returns the reason why the stream must end, or nil.
 func (u *Unread) check(ctx context.Context) error {
 	u.mu.Lock()
-	still, message, guarded := time.Since(u.advanced), time.Since(u.began), u.guarded
+	idle, message, guarded := time.Since(u.advanced), time.Since(u.began), u.guarded
 	u.mu.Unlock()
 	switch {
-	case exceeds(still, u.timeout.Idle), exceeds(message, u.timeout.Message):
+	case exceeds(idle, u.timeout.Idle), exceeds(message, u.timeout.Message):
 		return errUnread
-	case guarded.Contended != nil && exceeds(still, u.timeout.IdleContended) && guarded.Contended():
+	case guarded.Contended != nil && exceeds(idle, u.timeout.IdleContended) && guarded.Contended():
 		return errUnread
 	}
 	if guarded.Fits != nil {

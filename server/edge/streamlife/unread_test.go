@@ -13,10 +13,10 @@ import (
 
 // cutAfter begins a write that blocks, and returns the time after which the stream ends. The write
 // makes progress at an interval, if that is set.
-func cutAfter(t *testing.T, patience UnreadTimeout, guarded Guard, progress time.Duration) (after time.Duration, failure error) {
+func cutAfter(t *testing.T, timeout UnreadTimeout, guarded Guard, progress time.Duration) (after time.Duration, failure error) {
 	t.Helper()
 	began, ended := time.Now(), make(chan struct{})
-	u := &Unread{timeout: patience, cut: func() { close(ended) }}
+	u := &Unread{timeout: timeout, cut: func() { close(ended) }}
 	u.SetGuard(guarded)
 	u.Begin()
 	defer u.Pause()
@@ -38,24 +38,24 @@ func cutAfter(t *testing.T, patience UnreadTimeout, guarded Guard, progress time
 	}
 }
 
-func TestUnread_EndsTheStreamWhenPatienceIsOver(t *testing.T) {
-	isAwaited := func(awaited bool) Guard { return Guard{Contended: func() bool { return awaited }} }
+func TestUnread_EndsTheStreamAtItsTimeout(t *testing.T) {
+	isContended := func(contended bool) Guard { return Guard{Contended: func() bool { return contended }} }
 	for name, test := range map[string]struct {
-		patience UnreadTimeout
+		timeout  UnreadTimeout
 		guarded  Guard
 		progress time.Duration
 		want     time.Duration
 	}{
 		"nothing is read":                                {WatchUnreadTimeout, Guard{}, 0, 30 * time.Second},
 		"it is read slowly":                              {WatchUnreadTimeout, Guard{}, 7 * time.Second, 2 * time.Minute},
-		"nothing is read, and others wait":               {WatchUnreadTimeout, isAwaited(true), 0, 3 * time.Second},
-		"nothing is read, and nobody waits":              {WatchUnreadTimeout, isAwaited(false), 0, 30 * time.Second},
-		"something is read each second, and others wait": {WatchUnreadTimeout, isAwaited(true), time.Second, 2 * time.Minute},
+		"nothing is read, and others wait":               {WatchUnreadTimeout, isContended(true), 0, 3 * time.Second},
+		"nothing is read, and nobody waits":              {WatchUnreadTimeout, isContended(false), 0, 30 * time.Second},
+		"something is read each second, and others wait": {WatchUnreadTimeout, isContended(true), time.Second, 2 * time.Minute},
 		"nothing is read of a log":                       {UnreadTimeout{}, Guard{}, 0, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
-				after, failure := cutAfter(t, test.patience, test.guarded, test.progress)
+				after, failure := cutAfter(t, test.timeout, test.guarded, test.progress)
 				if after != test.want {
 					t.Errorf("the stream ends after %v, want %v", after, test.want)
 				}
