@@ -33,7 +33,9 @@ type rule struct {
 	because string
 }
 
-var rules = []rule{
+var rules = append(partsInOrder("server/edge", []string{
+	"bounds", "callerrors", "memorylimit", "health", "call", "observe", "conditional", "origins", "streamlife", "gate",
+}), []rule{
 	{
 		folders: []string{"informerhub"}, testing: true,
 		imports: []string{module + "auth", module + "server", module + "gen", module + "cmd", connect},
@@ -190,6 +192,22 @@ var rules = []rule{
 		imports: []string{metrics},
 		because: "only server defines metrics, from the statistics of informerhub and auth, and only cmd/server serves them",
 	},
+}...)
+
+// partsInOrder returns the rules for the packages below a folder, each of which may import only packages before it.
+func partsInOrder(folder string, parts []string) (rules []rule) {
+	for i, part := range parts {
+		later := rule{
+			folders: []string{folder + "/" + part}, testing: true,
+			exactly: []string{module + folder},
+			because: "the packages of " + folder + " import each other in the order of its doc.go",
+		}
+		for _, other := range parts[i+1:] {
+			later.imports = append(later.imports, module+folder+"/"+other)
+		}
+		rules = append(rules, later)
+	}
+	return rules
 }
 
 func TestImports_FollowThePackageRules(t *testing.T) {
@@ -277,6 +295,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "server/edge/a_test.go", source: `import "` + module + `server"`,
 			want: "no part knows it",
 		},
+		"a call uses metrics": {
+			file: "server/edge/call/a_test.go", source: `import "` + module + `server/edge/observe"`,
+			want: "in the order of its doc.go",
+		},
+		"a gate uses the chain": {
+			file: "server/edge/gate/a.go", source: `import "` + module + `server/edge"`,
+			want: "in the order of its doc.go",
+		},
 		"edge uses write": {
 			file: "server/edge/a.go", source: `import "` + module + `server/writes"`,
 			want: "what every call passes",
@@ -327,6 +353,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		},
 		"server uses all three": {file: "server/a.go", source: `import ("` + module + `auth"; "` +
 			module + `informerhub"; _ "` + module + `gen/x")`},
+		"a gate uses metrics":                 {file: "server/edge/gate/a.go", source: `import "` + module + `server/edge/observe"`},
 		"encode uses generated code":          {file: "server/encode/a.go", source: `import "` + module + `gen/kubeconnect/v1"`},
 		"a handler uses a part of server":     {file: "server/a.go", source: `import "` + module + `server/encode"`},
 		"discovery uses an object":            {file: "informerhub/discovery/a.go", source: `import "` + module + `informerhub/object"`},
