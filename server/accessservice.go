@@ -12,7 +12,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -29,12 +30,12 @@ type accessService struct {
 	targets     *target.Resolver
 	clients     *auth.ClientFactory
 	permissions access.Permissions
-	callers     *edge.Callers
+	callers     *gate.Callers
 }
 
 // WhoAmI implements kubeconnect.v1.AccessService.
 func (a *accessService) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
-	identity := edge.IdentityFrom(ctx)
+	identity := call.IdentityFrom(ctx)
 	if identity.IsKubeconfigUser() {
 		return a.kubeconfigUser(ctx)
 	}
@@ -73,7 +74,7 @@ func (a *accessService) CheckAccess(ctx context.Context, request *kubeconnectv1.
 	if len(checks) > maxChecks {
 		return nil, apierror.BadRequest("too many checks: %d; give at most %d in one call", len(checks), maxChecks)
 	}
-	if err := a.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(checks)-1); err != nil {
+	if err := a.callers.Charge(call.CallerKey(call.IdentityFrom(ctx)), len(checks)-1); err != nil {
 		return nil, err
 	}
 	decisions := make([]*kubeconnectv1.AccessDecision, len(checks))
@@ -81,7 +82,7 @@ func (a *accessService) CheckAccess(ctx context.Context, request *kubeconnectv1.
 	group.SetLimit(maxConcurrentReviews)
 	for i, check := range checks {
 		group.Go(func() (err error) {
-			decisions[i], err = a.decide(reviewCtx, edge.IdentityFrom(ctx), check)
+			decisions[i], err = a.decide(reviewCtx, call.IdentityFrom(ctx), check)
 			return err
 		})
 	}

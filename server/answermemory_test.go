@@ -16,7 +16,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -40,7 +42,7 @@ func podLists(count int) http.Handler {
 func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 	api := servertest.PodsAPI()
 	api.List = podLists(3)
-	h := handlersOf(t, api, edge.Limits{})
+	h := handlersOf(t, api, gate.Limits{})
 	s := h.resources
 	for name, test := range map[string]struct {
 		call  func(context.Context) error
@@ -76,7 +78,7 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 		}, 4 * typeBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			responses := budget.NewResponses(edge.Limits{}, edge.NewMetrics())
+			responses := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 			ctx, call := responses.Begin(servertest.CalledBy(t.Context(), "a"))
 			if err := test.call(ctx); err != nil {
 				t.Fatal(err)
@@ -103,8 +105,8 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 			ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Text", Type: "string"}},
 			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
 		})
-	})}, edge.Limits{})
-	responses := budget.NewResponses(edge.Limits{}, edge.NewMetrics())
+	})}, gate.Limits{})
+	responses := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 	slots := 0
 	ctx, _ := responses.Begin(servertest.CalledBy(t.Context(), "a"))
 	ctx = fairqueue.WithMeter(ctx, fairqueue.New(fairqueue.Limits{Total: 1}), "a", func(time.Duration) { slots++ })
@@ -126,8 +128,8 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 // can use one.
 func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	const pageOfPods = upstreamStep/(10<<10) + 1 // needs two steps
-	s := resourcesOf(t, &servertest.FakeAPI{List: podLists(pageOfPods)}, edge.Limits{})
-	responses := budget.NewResponses(edge.Limits{}, edge.NewMetrics())
+	s := resourcesOf(t, &servertest.FakeAPI{List: podLists(pageOfPods)}, gate.Limits{})
+	responses := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 	responses.Upstream, responses.MaxUpstream = fairqueue.New(fairqueue.Limits{Total: 2 * upstreamStep}), 2*upstreamStep
 	list := func(name string) (release func(), err error) {
 		ctx, call := responses.Begin(servertest.CalledBy(t.Context(), name))
@@ -141,7 +143,7 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	if held := responses.Upstream.Held(); held != 2*upstreamStep {
 		t.Errorf("%d bytes are reserved", held)
 	}
-	var over *edge.LimitError
+	var over *callerrors.LimitError
 	second, err := list("b")
 	if second(); !errors.As(err, &over) {
 		t.Errorf("where others hold all of it: %v", err)

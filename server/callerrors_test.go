@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
@@ -85,7 +85,7 @@ func TestUnreachable_RefusedByTheService(t *testing.T) {
 	}
 	dest := change.Target{Resource: access.PodLogs, Namespace: "default", Name: "a"}
 	_, err = change.Writer{Clients: clients.For(auth.Identity{Username: "admin "})}.Do(t.Context(), dest, change.Delete{})
-	if err := edge.ConnectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
+	if err := callerrors.ConnectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("the caller gets %v", err)
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -62,7 +64,7 @@ func (s *service) send(t testing.TB, c loggedCall) (id string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	for name, value := range map[string]string{"Authorization": c.token, edge.RequestIDHeader: c.id} {
+	for name, value := range map[string]string{"Authorization": c.token, call.RequestIDHeader: c.id} {
 		if value != "" {
 			request.Header.Set(name, value)
 		}
@@ -73,7 +75,7 @@ func (s *service) send(t testing.TB, c loggedCall) (id string) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.Copy(io.Discard, answer.Body)
-	return answer.Header.Get(edge.RequestIDHeader)
+	return answer.Header.Get(call.RequestIDHeader)
 }
 
 // newLoggedService returns a service whose callers are named by their tokens, and whose API server
@@ -97,7 +99,8 @@ func newLoggedService(t *testing.T) *service {
 		})
 	})
 	return newServiceOf(t, api, Config{
-		Authenticator: authenticator, Authorizer: everything(), Recheck: time.Hour, LogSample: 0, Limits: edge.Limits{},
+		Edge:       edge.Config{Authenticator: authenticator, LogSample: 0, Limits: gate.Limits{}},
+		Authorizer: everything(), Recheck: time.Hour,
 	})
 }
 
@@ -166,7 +169,7 @@ func TestCallLog_StreamsHaveALineWhenTheyEnd(t *testing.T) {
 	}
 	request.Header.Set("Content-Type", "application/grpc-web+json")
 	request.Header.Set("Authorization", "Bearer t")
-	request.Header.Set(edge.RequestIDHeader, "stream-1")
+	request.Header.Set(call.RequestIDHeader, "stream-1")
 	answer, err := s.http.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +264,8 @@ func newQuotingService(t *testing.T, reason metav1.StatusReason, code int) *serv
 		})
 	})
 	return newServiceOf(t, api, Config{
-		Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Recheck: time.Hour, LogSample: 0, Limits: edge.Limits{},
+		Edge:       edge.Config{Authenticator: auth.KubeconfigAuthenticator{}, LogSample: 0, Limits: gate.Limits{}},
+		Authorizer: everything(), Recheck: time.Hour,
 	})
 }
 
@@ -335,7 +339,7 @@ func TestCallLog_UnreadableRequestsAreNoChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			for header, value := range map[string]string{
-				"Content-Type": test.contentType, "Content-Encoding": test.encoding, "Authorization": "Bearer t", edge.RequestIDHeader: id, "Te": "trailers",
+				"Content-Type": test.contentType, "Content-Encoding": test.encoding, "Authorization": "Bearer t", call.RequestIDHeader: id, "Te": "trailers",
 			} {
 				if value != "" {
 					request.Header.Set(header, value)

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -16,7 +16,7 @@ import (
 // TestCheckAccess_CountsEachQuestion makes two calls with as many questions together as a caller
 // can make calls.
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, edge.Limits{Rate: 1, Burst: 20})
+	s := newLimitedService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, gate.Limits{Rate: 1, Burst: 20})
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
 	question := &kubeconnectv1.AccessCheck{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
 	request := &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{

@@ -42,7 +42,7 @@ func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 			"small, by default": {"", servertest.PodsAPI(), false},
 		} {
 			t.Run(protocol+", "+name, func(t *testing.T) {
-				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})}
+				config := Config{Edge: edge.Config{Compression: test.compression, Authenticator: auth.KubeconfigAuthenticator{}}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})}
 				var decompressed atomic.Int32
 				s := newServiceOf(t, test.api, config, append(options, countDecompressed(&decompressed))...)
 				if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
@@ -76,7 +76,7 @@ func (c *countingReader) Reset(from io.Reader) error {
 }
 
 func TestCompression_WatchesAreNotCompressed(t *testing.T) {
-	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})})
+	s := newServiceOf(t, largePodAPI(), Config{Edge: edge.Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
 	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))

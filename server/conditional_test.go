@@ -14,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -271,7 +272,8 @@ func TestConditional_OnlyGETHasTheHeaders(t *testing.T) {
 
 func TestConditional_CompressedResponsesHaveTheSameTag(t *testing.T) {
 	s := newServiceOf(t, largePodAPI(), Config{
-		Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(),
+		Edge:       edge.Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}},
+		Authorizer: everything(),
 	})
 	plain := s.get(t, "ResourceService/List", listPods, "", "Accept-Encoding", "identity")
 	packed := s.get(t, "ResourceService/List", listPods, "", "Accept-Encoding", "gzip")
@@ -288,8 +290,8 @@ func TestConditional_CompressedResponsesHaveTheSameTag(t *testing.T) {
 }
 
 func TestConditional_CountsA304AsASuccess(t *testing.T) {
-	metrics := edge.NewMetrics()
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Metrics: metrics})
+	metrics := observe.NewMetrics()
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}, Metrics: metrics}, Authorizer: everything()})
 	tag := s.get(t, "ResourceService/List", listPods, "").tag()
 	s.wantNotModified(t, "ResourceService/List", listPods, tag)
 	metricstest.WantLines(t, metrics, "kubeconnect_calls_total", `{code="ok",procedure="/kubeconnect.v1.ResourceService/List"} 2`)

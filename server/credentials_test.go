@@ -8,7 +8,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -25,7 +26,7 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 
 // TestStreams_AreLimitedByCredentialAndUser has one pod of a service account use its maximum.
 func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), byPod, edge.Limits{Streams: 5, CredentialStreams: 2})
+	s := newLimitedService(t, servertest.PodsAPI(), byPod, gate.Limits{Streams: 5, CredentialStreams: 2})
 	clients := rawClientsOf(s, connect.WithGRPC())
 	open := func(who string) error {
 		stream, err := clients.watchPods(t, who)
@@ -52,7 +53,7 @@ func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 }
 
 func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), byPod, edge.Limits{Streams: 100, CredentialStreams: 4})
+	s := newLimitedService(t, servertest.PodsAPI(), byPod, gate.Limits{Streams: 100, CredentialStreams: 4})
 	end, err := s.watchMany(t.Context(), t, "agent/a", 3)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
 func TestCredentialOf_DistinguishesPodsAndTokens(t *testing.T) {
 	const pod, id = "authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/credential-id"
 	of := func(name string, extra map[string][]string) string {
-		return edge.CredentialKey(auth.Identity{Username: name, Extra: extra})
+		return call.CredentialKey(auth.Identity{Username: name, Extra: extra})
 	}
 	renewed := of("a", map[string][]string{pod: {"p"}, id: {"JTI=2"}})
 	if of("a", map[string][]string{pod: {"p"}, id: {"JTI=1"}}) != renewed {

@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -74,7 +75,7 @@ func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
 func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
 	api := servertest.PodsAPI()
 	api.Change, api.List = servertest.AnswerWith(http.StatusOK, success()), versionFor(true, false, "15")
-	s := newServiceWithHub(t, api, Config{Authenticator: servertest.NewFakeRights(auth.Namespaces{All: true}), Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
+	s := newServiceWithHub(t, api, Config{Edge: edge.Config{Authenticator: servertest.NewFakeRights(auth.Namespaces{All: true})}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
 		informerhub.Options{Uncached: []string{"pods"}})
 	gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	if err != nil || gone.GetResourceVersion() != "" {

@@ -12,6 +12,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -121,7 +122,7 @@ func TestDiscovery_CacheStateNeedsPermissionToListAll(t *testing.T) {
 }
 
 func TestDiscovery_HidesCacheStateWithoutAuthorizer(t *testing.T) {
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: servertest.NewFakeRights(servertest.Some())})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: servertest.NewFakeRights(servertest.Some())}})
 	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{}); len(types) != 4 || types["pods"].GetCache() != nil {
 		t.Errorf("returned %v", types)
 	}

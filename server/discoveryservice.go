@@ -12,7 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/conditional"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -90,7 +91,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			allowed, err := d.permissions.ListsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
+			allowed, err := d.permissions.ListsAll(reviewCtx, call.IdentityFrom(ctx), resourceType.Resource)
 			if allowed {
 				resourceTypes[i].Cache = encodeCache(status)
 			}
@@ -154,7 +155,7 @@ func schemaResponse(ctx context.Context, resource informerhub.Resource, schema [
 	return budget.RespondInSlot(ctx, len(schema) > budget.ShortBytes, func(ctx context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
-		edge.SetEncoded(ctx, response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))
+		conditional.SetEncoded(ctx, response, encode.AppendField(field, schemaOfResponse, schema), call.WantsMessages(ctx))
 		response.Resource = encode.Kind(resource)
 		return response, nil
 	})

@@ -18,6 +18,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -93,7 +95,7 @@ const (
 
 func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
 	named := authenticatorFunc(func(http.Header) (auth.Identity, error) { return auth.Identity{}, auth.ErrUnauthenticated })
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: named, Authorizer: servertest.NewFakeRights(auth.Namespaces{})})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: named}, Authorizer: servertest.NewFakeRights(auth.Namespaces{})})
 	for version, send := range versions {
 		for name, call := range map[string]unfinished{
 			"a call":             {path: createPath, contentType: "application/json", begin: `{"struct":`},
@@ -129,7 +131,7 @@ func TestGate_RejectedCallsLeaveConnectionsUsable(t *testing.T) {
 
 func TestGate_BodiesMustBeReceivedInTime(t *testing.T) {
 	everything := servertest.NewFakeRights(auth.Namespaces{All: true})
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: byName, Authorizer: everything, bodyPatience: 50 * time.Millisecond})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: byName, BodyTimeout: 50 * time.Millisecond}, Authorizer: everything})
 	for version, send := range versions {
 		for name, call := range map[string]unfinished{
 			"a call":                          {path: createPath, contentType: "application/json", begin: `{"struct":`},
@@ -180,7 +182,7 @@ func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 				entered <- struct{}{}
 				<-leave
 			})
-			s := newLimitedService(t, api, byName, edge.Limits{Calls: 1}, options...)
+			s := newLimitedService(t, api, byName, gate.Limits{Calls: 1}, options...)
 			patched := make(chan struct{})
 			go func() {
 				defer close(patched)
@@ -226,7 +228,7 @@ func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(edge.RequestIDHeader) == "" {
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(call.RequestIDHeader) == "" {
 		t.Errorf("returned %d with the headers %v", answer.StatusCode, answer.Header)
 	}
 }

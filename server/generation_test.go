@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 
@@ -15,7 +16,7 @@ import (
 func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	replicaOf := func(t *testing.T, generation string) *service {
 		everything := servertest.NewFakeRights(auth.Namespaces{All: true})
-		return newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: everything, Authorizer: everything, TokenGeneration: generation})
+		return newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: everything}, Authorizer: everything, TokenGeneration: generation})
 	}
 	for name, test := range map[string]struct {
 		from, to  string

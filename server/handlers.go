@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/logs"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/streams"
@@ -32,16 +32,16 @@ type resources struct {
 	*writes.Writes
 }
 
-func newHandlers(config Config, callers *edge.Callers, kept *ledger.Ledger) handlers {
+func newHandlers(config Config, callers *gate.Callers, kept *ledger.Ledger) handlers {
 	hub, targets, permissions := config.Hub, target.NewResolver(config.Hub), access.NewPermissions(config.Authorizer)
 	leases := access.NewLeases(permissions, config.Recheck)
 	reads := reads.New(reads.Config{
 		Hub: hub, Targets: targets, Permissions: permissions, Clients: config.Clients, Generation: config.TokenGeneration,
-		Limits: config.Limits, Metrics: config.Metrics,
+		Limits: config.Edge.Limits, Metrics: config.Edge.Metrics,
 	})
 	watches := streams.New(streams.Config{
 		Hub: hub, Targets: targets, Clients: config.Clients, Reads: reads, Leases: leases, Generation: config.TokenGeneration,
-		Callers: callers, Limits: config.Limits, Metrics: config.Metrics, Streams: config.Streams, Kept: kept,
+		Callers: callers, Limits: config.Edge.Limits, Metrics: config.Edge.Metrics, Streams: config.Streams, Kept: kept,
 	})
 	return handlers{
 		resources: resources{reads.Objects, reads.Lists, reads.Counts, reads.Tables, watches, writes.New(hub, targets, config.Clients)},
@@ -49,7 +49,7 @@ func newHandlers(config Config, callers *edge.Callers, kept *ledger.Ledger) hand
 		access:    &accessService{targets: targets, clients: config.Clients, permissions: permissions, callers: callers},
 		pods: logs.New(logs.Config{
 			Hub: hub, Targets: targets, Clients: cmp.Or(config.LogClients, config.Clients), Reads: reads, Watches: watches, Leases: leases,
-			Metrics: config.Metrics,
+			Metrics: config.Edge.Metrics,
 		}),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -127,7 +128,7 @@ func TestHealth_WatchOfUnknownServicesStaysOpen(t *testing.T) {
 // TestUpstreamHealth_ReportsFailingReviews has reviews that fail for a while.
 func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
 	var failing error
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Reviews: func() error { return failing }})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: &auth.ClusterAuthenticator{}}, Reviews: func() error { return failing }})
 	for _, failing = range []error{nil, errors.New("reviews have failed since noon: the API server returns InternalError"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[failing == nil]
 		if status, body := fetch(t, s, "/upstreamz"); status != want || failing != nil && body != failing.Error()+"\n" {
@@ -138,7 +139,7 @@ func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
 
 func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 	var lacking error
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Lacking: func() error { return lacking }})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: &auth.ClusterAuthenticator{}}, Lacking: func() error { return lacking }})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, lacking = range []error{nil, errors.New("the service's account may not ask"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[lacking == nil]

@@ -14,6 +14,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -283,14 +286,14 @@ func TestIndependent_EndsWithTheService(t *testing.T) {
 // TestIndependent_RejectedPartsDoNotDelayTheMaximumAge has a part that never sends what the client can
 // resume.
 func TestIndependent_RejectedPartsDoNotDelayTheMaximumAge(t *testing.T) {
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}}, Streams: streamlife.NewStreams(time.Nanosecond)})
 	f := followParts(t, s, &kubeconnectv1.WatchManyRequest{
 		Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "podz"}}, Counts: []*kubeconnectv1.WatchCountsRequest{countsOf()},
 	})
 	f.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	f.wantError(1, "NotFound")
 	f.wantCounts(2, "2")
-	f.wantEnd(connect.CodeUnavailable, string(edge.ReasonMoved))
+	f.wantEnd(connect.CodeUnavailable, string(callerrors.ReasonStreamMoved))
 	if f.tokens[0] == "" {
 		t.Error("the watch cannot be resumed")
 	}
@@ -336,7 +339,7 @@ func TestWatchMany_CountsAloneNeedNoWatch(t *testing.T) {
 }
 
 func TestWatchMany_AllCountsCountAsAStream(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 5})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: 5})
 	open := func(independent bool) error {
 		request := &kubeconnectv1.WatchManyRequest{
 			Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}}, Independent: independent,

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -45,7 +45,7 @@ func manyJoined(n int) *servertest.FakeAPI {
 // without joins.
 func BenchmarkJoins(b *testing.B) {
 	const n = 10_000
-	r := resourcesOf(b, manyJoined(n), edge.Limits{})
+	r := resourcesOf(b, manyJoined(n), gate.Limits{})
 	took := make(map[string]time.Duration)
 	for _, bench := range []struct {
 		name, resource string

@@ -16,6 +16,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -159,9 +161,10 @@ func keptService(t *testing.T, total int) (s *service, rights *servertest.FakeRi
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	usage, rights := edge.NewUsage(), servertest.NewFakeRights(auth.Namespaces{All: true})
+	usage, rights := observe.NewUsage(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	s = newServiceOf(t, api, Config{
-		Authenticator: rights, Authorizer: rights, Usage: usage, Recheck: time.Hour, Limits: edge.Limits{Streams: 10_000}, keptBytes: total,
+		Edge:       edge.Config{Authenticator: rights, Usage: usage, Limits: gate.Limits{Streams: 10_000}, KeptBytes: total},
+		Authorizer: rights, Recheck: time.Hour,
 	})
 	return s, rights, func() int { return usage.Callers()[0].KeptBytes }
 }

@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // TestSlots_AreTakenForFewLargeObjects reads the fields of two objects of a megabyte.
@@ -64,7 +65,7 @@ func TestSlots_AreTakenForFewLargeObjects(t *testing.T) {
 // TestSlots_AreTakenForLargeManifests makes changes that are rejected because of their manifests, which are parsed
 // before.
 func TestSlots_AreTakenForLargeManifests(t *testing.T) {
-	s := resourcesOf(t, servertest.PodsAPI(), edge.Limits{})
+	s := resourcesOf(t, servertest.PodsAPI(), gate.Limits{})
 	data := []byte(`{"metadata":{"name":1},"large":"` + strings.Repeat("x", budget.ShortBytes) + `"}`)
 	for name, call := range map[string]func(context.Context) error{
 		"Create": func(ctx context.Context) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -64,7 +64,7 @@ var protocols = map[string][]connect.ClientOption{"Connect": nil, "gRPC": {conne
 func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 1, Rate: 1, Burst: 2})
+			s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: 1, Rate: 1, Burst: 2})
 			clients := rawClientsOf(s, options...)
 			stream, err := clients.watchPods(t, "jane")
 			if err != nil {
@@ -89,7 +89,7 @@ func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 // share an existing connection, so that handshakes have no effect.
 func TestLimits_HoldForConcurrentStreams(t *testing.T) {
 	const storm, limit = 200, 150
-	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: limit, Rate: 1000, Burst: storm})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: limit, Rate: 1000, Burst: storm})
 	clients := rawClientsOf(s, connect.WithGRPC())
 	if err := clients.getPod(t, "joe"); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestLimits_HoldForConcurrentStreams(t *testing.T) {
 
 // TestLimits_DoNotApplyToProbes calls more often than the limit of callers.
 func TestLimits_DoNotApplyToProbes(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 1, Rate: 1, Burst: 1})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: 1, Rate: 1, Burst: 1})
 	for range 10 {
 		if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
 			t.Fatalf("returned %d", status)

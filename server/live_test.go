@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -88,7 +89,7 @@ func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.I
 func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLists), answer: make(chan struct{})}
 	callers := callersByName{servertest.NewFakeRights(auth.Namespaces{All: true})}
-	s := newServiceOf(t, &servertest.FakeAPI{List: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: edge.Limits{Rate: 1000, Burst: 1000}})
+	s := newServiceOf(t, &servertest.FakeAPI{List: lists}, Config{Edge: edge.Config{Authenticator: callers, Limits: gate.Limits{Rate: 1000, Burst: 1000}}, Authorizer: callers})
 	var calling sync.WaitGroup
 	list := func(name string) {
 		calling.Go(func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -152,7 +153,7 @@ func TestLogLines_HideAddressesOfLogsThatAreCutOff(t *testing.T) {
 }
 
 func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
-	rights, metrics := servertest.NewFakeRights(auth.Namespaces{All: true}), edge.NewMetrics()
+	rights, metrics := servertest.NewFakeRights(auth.Namespaces{All: true}), observe.NewMetrics()
 	api := loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat("2026-05-04T12:00:00Z a line\n", 1000)); err != nil {
@@ -160,7 +161,7 @@ func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
 			}
 		}
 	}))
-	s := newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: metrics})
+	s := newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: rights, Metrics: metrics}, Authorizer: rights, Recheck: time.Hour})
 	body := openSmall(t, s, "PodService/GetLogLines", `{"namespace":"default"}`)
 	if _, err := io.ReadFull(body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -20,19 +22,19 @@ import (
 // countedService identifies callers by name, allows one stream each, and counts.
 type countedService struct {
 	*service
-	*edge.Metrics
+	*observe.Metrics
 }
 
 func newCountedService(t *testing.T) countedService {
 	t.Helper()
-	metrics, everything := edge.NewMetrics(), servertest.NewFakeRights(auth.Namespaces{All: true})
+	metrics, everything := observe.NewMetrics(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	named := authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 		if header.Get("Who") == "" {
 			return auth.Identity{}, auth.ErrUnauthenticated
 		}
 		return byName(header)
 	})
-	return countedService{newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: edge.Limits{Streams: 1}, Metrics: metrics}), metrics}
+	return countedService{newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: named, Limits: gate.Limits{Streams: 1}, Metrics: metrics}, Authorizer: everything}), metrics}
 }
 
 // end makes the service end a stream: its handler has ended before the client sees it.
@@ -166,8 +168,8 @@ func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
 
 // TestMetrics_CountTheResourceOfEachPart follows several resources on one stream, one of them not served.
 func TestMetrics_CountTheResourceOfEachPart(t *testing.T) {
-	metrics := edge.NewMetrics()
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Metrics: metrics})
+	metrics := observe.NewMetrics()
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}, Metrics: metrics}, Authorizer: everything()})
 	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{
 		Independent: true,
 		Watches:     []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "nosuch"}, {Resource: "pod", Namespace: "default"}},

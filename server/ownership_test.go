@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -71,7 +72,7 @@ func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			caller := somePermissions{servertest.NewFakeRights(auth.Namespaces{}), map[string]bool{"get pods": true, "list widgets": true}}
-			s := newServiceOf(t, test.api, Config{Authenticator: caller, Authorizer: caller, Recheck: time.Hour})
+			s := newServiceOf(t, test.api, Config{Edge: edge.Config{Authenticator: caller}, Authorizer: caller, Recheck: time.Hour})
 			answer, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "widgets", Related: &kubeconnectv1.Relation{
 				Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "pods", Namespace: "default", Name: "root", Transitive: true,
 			}})

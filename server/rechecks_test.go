@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAccessLease_IsRenewedWhileCallsTakeAllSlots(t *testing.T) {
 	permissions := &servertest.PermissionAPI{Release: make(chan struct{})}
 	var calls sync.WaitGroup
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: byName, Authorizer: permissions.Authorizer(t), Recheck: 50 * time.Millisecond})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: byName}, Authorizer: permissions.Authorizer(t), Recheck: 50 * time.Millisecond})
 	clients := rawClientsOf(s)
 	stream, err := clients.watchPods(t, "carol")
 	if err != nil {

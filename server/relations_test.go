@@ -7,6 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -20,8 +21,8 @@ func TestRelate_ChargesForTheSelectorOfTheOtherObject(t *testing.T) {
 	for _, values := range []int{1, 900} {
 		api := servertest.PodsAPI()
 		api.Of = map[string][]any{"widgets": {widget(values)}, "pods": api.Objects}
-		usage, everything := edge.NewUsage(), servertest.NewFakeRights(auth.Namespaces{All: true})
-		s := newServiceOf(t, api, Config{Authenticator: everything, Authorizer: everything, Usage: usage, Recheck: time.Hour})
+		usage, everything := observe.NewUsage(), servertest.NewFakeRights(auth.Namespaces{All: true})
+		s := newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: everything, Usage: usage}, Authorizer: everything, Recheck: time.Hour})
 		if err := keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Related: &kubeconnectv1.Relation{
 			Type: kubeconnectv1.RelationType_RELATION_TYPE_SELECTED_BY, Resource: "widgets", Namespace: "a", Name: "w"}}); err != nil {
 			t.Fatal(err)

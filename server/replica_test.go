@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -20,7 +21,8 @@ func TestReplica_IsNamedToAuthenticatedCallersOnly(t *testing.T) {
 		return auth.Identity{Username: "jane"}, nil
 	})
 	s := newServiceOf(t, servertest.PodsAPI(), Config{
-		Authenticator: authenticator, Authorizer: everything(), Recheck: time.Hour, Replica: "pod-a",
+		Edge:       edge.Config{Authenticator: authenticator, Replica: "pod-a"},
+		Authorizer: everything(), Recheck: time.Hour,
 	})
 	const get, watch = "/kubeconnect.v1.ResourceService/Get", "/kubeconnect.v1.ResourceService/Watch"
 	for name, c := range map[string]struct {
@@ -50,7 +52,7 @@ func TestReplica_IsNamedToAuthenticatedCallersOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = answer.Body.Close() }()
-			if replica := answer.Header.Get(edge.ReplicaHeader); replica != c.want {
+			if replica := answer.Header.Get(call.ReplicaHeader); replica != c.want {
 				t.Errorf("the replica is %q, want %q", replica, c.want)
 			}
 		})

@@ -16,6 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -35,9 +38,9 @@ func directly(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRigh
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: edge.NewMetrics()}
-	jane := edge.Caller{Identity: rights.Who, Authenticator: rights, Header: http.Header{}}
-	return newHandlers(config, edge.NewCallers(edge.Limits{}), nil).resources, edge.WithCaller(t.Context(), jane)
+	config := Config{Edge: edge.Config{Authenticator: rights, Metrics: observe.NewMetrics()}, Hub: hub, Authorizer: rights, Recheck: time.Hour}
+	jane := call.Caller{Identity: rights.Who, Authenticator: rights, Header: http.Header{}}
+	return newHandlers(config, gate.NewCallers(gate.Limits{}), nil).resources, call.WithCaller(t.Context(), jane)
 }
 
 // smallWindowed returns a client with a small receive window.
@@ -99,8 +102,8 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 			"no credential":   {func(rights *servertest.FakeRights) { rights.Refused = auth.ErrUnauthenticated }, "unauthenticated"},
 		} {
 			t.Run(what+" with "+name, func(t *testing.T) {
-				rights, metrics := servertest.NewFakeRights(servertest.Some("default", "other")), edge.NewMetrics()
-				s := newServiceOf(t, servertest.LargePods(10), Config{Authenticator: rights, Authorizer: rights, Metrics: metrics})
+				rights, metrics := servertest.NewFakeRights(servertest.Some("default", "other")), observe.NewMetrics()
+				s := newServiceOf(t, servertest.LargePods(10), Config{Edge: edge.Config{Authenticator: rights, Metrics: metrics}, Authorizer: rights})
 				openUnread(t, s, stream.method, stream.request)
 				rights.Change(func() { test.change(rights) })
 				wantEnded(t, metrics, test.code)
@@ -110,7 +113,7 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 }
 
 // wantEnded waits until the service has ended a stream.
-func wantEnded(t *testing.T, metrics *edge.Metrics, code string) {
+func wantEnded(t *testing.T, metrics *observe.Metrics, code string) {
 	t.Helper()
 	for {
 		calls := metricstest.Lines(t, metrics, "kubeconnect_calls_total")
@@ -126,8 +129,8 @@ func wantEnded(t *testing.T, metrics *edge.Metrics, code string) {
 }
 
 func TestRevocation_EndsALogThatIsNotRead(t *testing.T) {
-	rights, metrics, source := servertest.NewFakeRights(auth.Namespaces{All: true}), edge.NewMetrics(), newContainer()
-	s := newServiceOf(t, &servertest.FakeAPI{Log: source}, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: metrics})
+	rights, metrics, source := servertest.NewFakeRights(auth.Namespaces{All: true}), observe.NewMetrics(), newContainer()
+	s := newServiceOf(t, &servertest.FakeAPI{Log: source}, Config{Edge: edge.Config{Authenticator: rights, Metrics: metrics}, Authorizer: rights, Recheck: time.Hour})
 	body := openSmall(t, s, "PodService/GetLogs", `{"namespace":"default","name":"a"}`)
 	source.writes <- strings.Repeat("a line\n", 1<<20)
 	if _, err := io.ReadFull(body, make([]byte, 1000)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -24,7 +25,7 @@ func fetched(site, mode string, more ...string) http.Header {
 }
 
 func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true}), CORSOrigins: []string{listedSite}})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}, CORSOrigins: []string{listedSite}}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})})
 	for name, test := range map[string]struct {
 		header http.Header
 		want   int

@@ -9,14 +9,18 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
-	"k8s.io/client-go/rest"
 )
 
 // service is a complete service on a fake API server, with clients.
@@ -24,7 +28,7 @@ type service struct {
 	api       *servertest.FakeAPI
 	url       string
 	stop      context.CancelFunc // begins to shut down the service
-	readiness *edge.Readiness
+	readiness *health.Readiness
 	http      *http.Client
 	resources kubeconnectv1connect.ResourceServiceClient
 	pods      kubeconnectv1connect.PodServiceClient
@@ -32,19 +36,19 @@ type service struct {
 
 func newService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
 	t.Helper()
-	return newLimitedService(t, api, authenticator, edge.Limits{}, options...)
+	return newLimitedService(t, api, authenticator, gate.Limits{}, options...)
 }
 
 // withRights returns a service whose callers have the permissions of a fake cluster.
 func withRights(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRights) *service {
 	t.Helper()
-	return newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour})
+	return newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: rights}, Authorizer: rights, Recheck: time.Hour})
 }
 
-func newLimitedService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, limits edge.Limits, options ...connect.ClientOption) *service {
+func newLimitedService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, limits gate.Limits, options ...connect.ClientOption) *service {
 	t.Helper()
 	everything := servertest.NewFakeRights(auth.Namespaces{All: true})
-	return newServiceOf(t, api, Config{Authenticator: authenticator, Authorizer: everything, Limits: limits}, options...)
+	return newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: authenticator, Limits: limits}, Authorizer: everything}, options...)
 }
 
 // newServiceOf starts a service with a configuration that it completes.
@@ -68,9 +72,9 @@ func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOpti
 		t.Fatal(err)
 	}
 	stopping, stop := context.WithCancel(t.Context())
-	s := &service{api: api, stop: stop, readiness: &edge.Readiness{}}
+	s := &service{api: api, stop: stop, readiness: &health.Readiness{}}
 	of.Hub, of.Clients, of.Readiness = hub, clients, s.readiness
-	of.OnShutdown = func(end func()) func() bool { return context.AfterFunc(stopping, end) }
+	of.Edge.OnShutdown = func(end func()) func() bool { return context.AfterFunc(stopping, end) }
 	of.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") })
 	server := httptest.NewUnstartedServer(New(of))
 	server.EnableHTTP2 = true
@@ -85,13 +89,13 @@ func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOpti
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and
 // interceptors.
-func resourcesOf(t testing.TB, api *servertest.FakeAPI, limits edge.Limits) resources {
+func resourcesOf(t testing.TB, api *servertest.FakeAPI, limits gate.Limits) resources {
 	t.Helper()
 	return handlersOf(t, api, limits).resources
 }
 
 // handlersOf returns the handlers of all services like resourcesOf.
-func handlersOf(t testing.TB, api *servertest.FakeAPI, limits edge.Limits) handlers {
+func handlersOf(t testing.TB, api *servertest.FakeAPI, limits gate.Limits) handlers {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
@@ -106,5 +110,5 @@ func handlersOf(t testing.TB, api *servertest.FakeAPI, limits edge.Limits) handl
 		t.Fatal(err)
 	}
 	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
-	return newHandlers(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30}))
+	return newHandlers(Config{Edge: edge.Config{Limits: limits, Metrics: observe.NewMetrics()}, Hub: hub, Clients: clients, Authorizer: rights}, gate.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30}))
 }

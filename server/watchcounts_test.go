@@ -16,6 +16,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -249,12 +251,12 @@ func TestWatchCounts_WaitsForAVersion(t *testing.T) {
 }
 
 func TestWatchCounts_EndsAtItsMaximumAge(t *testing.T) {
-	s := newServiceOf(t, servertest.PodsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Streams: edge.NewStreams(time.Nanosecond)})
+	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}}, Streams: streamlife.NewStreams(time.Nanosecond)})
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	c.until("2 node-1:2")
 	for c.stream.Receive() {
 	}
-	if err := c.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != string(edge.ReasonMoved) {
+	if err := c.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != string(callerrors.ReasonStreamMoved) {
 		t.Errorf("ends with %v", err)
 	}
 }
@@ -273,7 +275,7 @@ func TestWatchCounts_EndsWithTheService(t *testing.T) {
 
 func TestWatchCounts_ResourcesThatAreNotCachedHaveAPrivateCache(t *testing.T) {
 	api := servertest.PodsAPI()
-	s := newServiceWithHub(t, api, Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
+	s := newServiceWithHub(t, api, Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}}, Authorizer: servertest.NewFakeRights(auth.Namespaces{All: true})},
 		informerhub.Options{Uncached: []string{"pods"}})
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
 	if first := c.until("2 node-1:2"); first.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER {

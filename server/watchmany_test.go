@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -238,7 +238,7 @@ func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watch
 }
 
 func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
-	s := newLimitedService(t, servertest.PodsAPI(), byName, edge.Limits{Streams: 5})
+	s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: 5})
 	end, err := s.watchMany(t.Context(), t, "jane", 4)
 	if err != nil {
 		t.Fatal(err)

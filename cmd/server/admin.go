@@ -25,7 +25,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/version"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/origins"
 )
 
 const (
@@ -50,9 +52,9 @@ type adminState struct {
 	Cluster string       `json:"cluster"`
 	Ready   bool         `json:"ready"`
 	// Callers and OpenCalls are those with the most bytes, at most 100 of each.
-	Callers       []edge.CallerUsage          `json:"callers"`
+	Callers       []observe.CallerUsage       `json:"callers"`
 	CallerCount   int                         `json:"callerCount"`
-	OpenCalls     []edge.OpenCall             `json:"openCalls"`
+	OpenCalls     []call.State                `json:"openCalls"`
 	OpenCount     int                         `json:"openCount"`
 	Caches        []cacheState                `json:"caches"`
 	PrivateCaches int                         `json:"privateCaches"` // each serves a single stream, with the permissions of its caller
@@ -150,7 +152,7 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		case !isToken(r, token):
 			w.Header().Set("WWW-Authenticate", `Basic realm="kubeconnect: the token of --admin-token-file as the password"`)
 			http.Error(w, "send the token of --admin-token-file: Authorization: Bearer TOKEN", http.StatusUnauthorized)
-		case edge.IsCrossSite(r):
+		case origins.IsCrossSite(r):
 			http.Error(w, "requests of other pages are rejected", http.StatusForbidden)
 		default:
 			w.Header().Set("Cache-Control", "no-store")

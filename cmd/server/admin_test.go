@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 )
 
 const adminToken = "a-token-of-an-administrator"
@@ -24,7 +25,7 @@ func startAdmin(t *testing.T) (url, tokenFile string) {
 	state := func() adminState {
 		return adminState{
 			Replica: "replica-1", Started: time.Now(), CallerCount: 1,
-			Callers:  []edge.CallerUsage{{Caller: "<jane>", OpenStreams: 2, PerMinute: edge.Traffic{Bytes: 2e6}}},
+			Callers:  []observe.CallerUsage{{Caller: "<jane>", OpenStreams: 2, PerMinute: call.Traffic{Bytes: 2e6}}},
 			Caches:   []cacheState{cacheStateOf(informerhub.Status{Freshness: informerhub.Freshness{Stale: true}, Synced: true, Rejected: true, Failures: 7})},
 			Settings: map[string]string{"listen": ":8080"},
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
 // The types of reviews, as metrics name them.
@@ -25,7 +25,7 @@ type callers struct {
 	// configureTLS configures TLS to request a client certificate.
 	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
-	reviews edge.Reviews
+	reviews health.Reviews
 	// run keeps the data about callers up to date until the context is done.
 	run func(context.Context)
 }
@@ -44,7 +44,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 			authorizer:    authorizer, // not run: RBAC is not followed
 			guard:         auth.LoopbackOnly,
 			configureTLS:  func(base *tls.Config) *tls.Config { return base },
-			reviews:       edge.Reviews{subjectAccessReview: authorizer},
+			reviews:       health.Reviews{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
 	}
@@ -60,7 +60,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 		authorizer:    authorizer,
 		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.WithPeer(next)) },
 		configureTLS:  cluster.TLSConfig,
-		reviews:       edge.Reviews{tokenReview: cluster, subjectAccessReview: authorizer},
+		reviews:       health.Reviews{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {
 			var running sync.WaitGroup
 			running.Go(func() { cluster.Run(ctx) })

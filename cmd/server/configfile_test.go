@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubeconnect/kubeconnect/internal/version"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 )
 
 const configHead = "apiVersion: kubeconnect.io/v1alpha1\nkind: Configuration\n"
@@ -77,7 +77,7 @@ func TestConfigFile_IsFoundByItsVariable(t *testing.T) {
 	path := fileOf(t, "# Ours.\n---\n"+configHead+"auth: none\ncallerMaxCalls: 3\n")
 	got, err := readSettings(nil, lookupIn(map[string]string{"KUBECONNECT_CONFIG": path}))
 	want := with(func(s *settings) {
-		s.config, s.auth, s.limits = path, authNone, edge.Limits{Burst: 2000, Calls: 3}
+		s.config, s.auth, s.limits = path, authNone, gate.Limits{Burst: 2000, Calls: 3}
 	})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // drainable serves each connection with an http.Server of its own. net/http can send GOAWAY only to
@@ -42,7 +42,7 @@ func (d *drainable) serveConn(conn net.Conn) {
 	httpServer := d.newServer()
 	drainOnce := sync.OnceFunc(func() { drain(httpServer) })
 	httpServer.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-		return edge.WithDrain(ctx, drainOnce)
+		return streamlife.WithDrain(ctx, drainOnce)
 	}
 	httpServer.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {

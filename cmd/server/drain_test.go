@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // TestDrain_OtherStreamsOfTheConnectionFinish ends one of two streams of an HTTP/2 connection so
@@ -19,7 +19,7 @@ func TestDrain_OtherStreamsOfTheConnectionFinish(t *testing.T) {
 		switch r.URL.Path {
 		case "/drains":
 			<-drain
-			edge.Drain(r.Context())
+			streamlife.Drain(r.Context())
 		case "/goes-on":
 			<-finish
 			_, _ = io.WriteString(w, "finished")

@@ -22,7 +22,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
@@ -73,7 +75,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := newCallers(settings{auth: authCluster}, clients).reviews
-	return []prometheus.Collector{edge.NewMetrics(), edge.NewCollector(hub, reviews), edge.NewTotals(hub), edge.NewUnread(edge.NewUsage()), new(edge.Readiness).Metric(), edge.NewMemoryLimit()}
+	return []prometheus.Collector{observe.NewMetrics(), observe.NewCollector(hub, reviews), observe.NewTotals(hub), observe.NewUnread(observe.NewUsage()), new(health.Readiness).Metric(), memorylimit.NewMonitor()}
 }
 
 func TestMetrics_ShowServiceAndProcess(t *testing.T) {

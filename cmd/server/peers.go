@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 const (
@@ -44,7 +44,7 @@ func newPeers(address string) *peers {
 }
 
 // ask returns the loads of the replicas that respond.
-func (p *peers) ask(ctx context.Context) []edge.Load {
+func (p *peers) ask(ctx context.Context) []streamlife.Load {
 	ctx, cancel := context.WithTimeout(ctx, 2*peerTimeout)
 	defer cancel()
 	urls, err := p.find(ctx)
@@ -54,7 +54,7 @@ func (p *peers) ask(ctx context.Context) []edge.Load {
 	}
 	var (
 		mu       sync.Mutex // guards loads
-		loads    []edge.Load
+		loads    []streamlife.Load
 		requests sync.WaitGroup
 	)
 	for _, url := range urls[:min(len(urls), maxPeers)] {
@@ -89,7 +89,7 @@ func (p *peers) find(ctx context.Context) ([]string, error) {
 	return urls, nil
 }
 
-func (p *peers) loadAt(ctx context.Context, url string) (load edge.Load, err error) {
+func (p *peers) loadAt(ctx context.Context, url string) (load streamlife.Load, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return load, err

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // TestPeers_WithoutLoadAreOmitted queries several peers, one of which returns its load.
@@ -53,9 +54,9 @@ func TestPeers_LoadResponsesAreBounded(t *testing.T) {
 }
 
 func TestMetricsHandler_ServesTheLoad(t *testing.T) {
-	readiness := &edge.Readiness{}
+	readiness := &health.Readiness{}
 	readiness.Set(true)
-	balance := edge.NewBalance(edge.Balance{Streams: edge.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
+	balance := streamlife.NewBalance(streamlife.Balance{Streams: streamlife.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
 	metrics := httptest.NewServer(metricsHandler(balance, nil, nil))
 	defer metrics.Close()
 	load, err := newPeers("").loadAt(t.Context(), metrics.URL+loadPath)

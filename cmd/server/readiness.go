@@ -7,7 +7,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 // permissions prevent it from becoming ready, so that a rollout stops. They do not end readiness
 // later: all replicas lack them, and an error that reports them is better than no response.
 func followReadiness(
-	ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *edge.Readiness,
+	ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *health.Readiness,
 ) {
 	granted := permissions.granted
 	for logged := "not looked at"; ctx.Err() == nil; {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
 // apiServer responds to requests by their paths. Requests without a response fail as if it were
@@ -64,7 +64,7 @@ func readinessOf(t *testing.T, api *apiServer, preload ...string) (isReady func(
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	readiness := &edge.Readiness{}
+	readiness := &health.Readiness{}
 	go hub.Preload(t.Context())
 	go followReadiness(t.Context(), hub, &ownPermissions{}, readiness)
 	return func() bool {

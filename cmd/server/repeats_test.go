@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
 // failure returns an error of a lost API server, which differs in its port and its stream each time.
@@ -29,7 +29,7 @@ func failure(i int) error {
 
 // warningsOfALostAPIServer log what repeats while the API server is lost.
 var warningsOfALostAPIServer = map[string]func(i int){
-	"the API server cannot be reached":              func(i int) { _ = edge.ConnectError(failure(i)) },
+	"the API server cannot be reached":              func(i int) { _ = callerrors.ConnectError(failure(i)) },
 	"the cluster could not be asked about a caller": func(i int) { slog.Warn("the cluster could not be asked about a caller", "error", failure(i)) },
 	"the list of the API server takes long, or fails": func(i int) {
 		slog.Warn("the list of the API server takes long, or fails", "resource", fmt.Sprintf("kind-%d", i), "seconds", i, "error", failure(i))

@@ -16,6 +16,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/health"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/origins"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
@@ -27,17 +34,17 @@ type service struct {
 	hub         *informerhub.Hub
 	callers     callers
 	permissions *ownPermissions
-	readiness   *edge.Readiness
-	metrics     *edge.Metrics
-	usage       *edge.Usage
+	readiness   *health.Readiness
+	metrics     *observe.Metrics
+	usage       *observe.Usage
 	started     time.Time
 	certificate *certificateExpiry
 	connections *connectionCounts
 	account     prometheus.Collector // of the service at the API server: when its certificate expires
-	memory      *edge.MemoryLimit
-	adjuster    *edge.Adjuster
+	memory      *memorylimit.Monitor
+	adjuster    *gate.Adjuster
 	reload      *reloader // nil without a configuration file
-	balance     *edge.Balance
+	balance     *streamlife.Balance
 	handler     http.Handler
 	traces      *traces            // nil without traces
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
@@ -60,7 +67,7 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		traces.stop()
 		return nil, err
 	}
-	streams, readiness := edge.NewStreams(s.maxStreamAge), &edge.Readiness{}
+	streams, readiness := streamlife.NewStreams(s.maxStreamAge), &health.Readiness{}
 	stopping, endStreams := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
 	callers := newCallers(s, clients)
 	built := &service{
@@ -70,35 +77,35 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		callers:     callers,
 		permissions: newOwnPermissions(s, clients),
 		readiness:   readiness,
-		metrics:     edge.NewMetrics(),
-		usage:       edge.NewUsage(),
+		metrics:     observe.NewMetrics(),
+		usage:       observe.NewUsage(),
 		started:     time.Now(),
 		certificate: &certificateExpiry{},
 		connections: newConnectionCounts(),
 		account:     newClientCertificateExpiry(config),
-		memory:      edge.NewMemoryLimit(),
-		adjuster:    &edge.Adjuster{},
+		memory:      memorylimit.NewMonitor(),
+		adjuster:    &gate.Adjuster{},
 		reload:      reload,
-		balance: edge.NewBalance(edge.Balance{
+		balance: streamlife.NewBalance(streamlife.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Reviews: callers.reviews, Ask: newPeers(s.peers).ask,
 		}),
 		traces:     traces,
 		endStreams: endStreams,
 	}
 	built.handler = built.newHandler(server.Config{
+		Edge:    edge.Config{OnShutdown: func(end func()) (remove func() bool) { return context.AfterFunc(stopping, end) }},
 		Clients: clients, LogClients: logClients, Streams: streams,
-		OnShutdown: func(end func()) (remove func() bool) { return context.AfterFunc(stopping, end) },
 	})
 	return built, nil
 }
 
 // asCaller wraps the transport of requests that are made for a caller.
 func asCaller(next http.RoundTripper) http.RoundTripper {
-	return change.NoteOutcome(edge.SendRequestID(next))
+	return change.NoteOutcome(call.SendRequestID(next))
 }
 
 // privateShare is the memory of the objects of watches that are not cached.
-var privateShare = edge.Share{Part: 16, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
+var privateShare = memorylimit.Share{Divisor: 16, Min: 32 << 20, Max: 256 << 20, Unlimited: 256 << 20}
 
 func newHub(config *rest.Config, s settings, traces *traces) (*informerhub.Hub, error) {
 	return informerhub.New(config, informerhub.Options{
@@ -127,24 +134,24 @@ func newClients(config *rest.Config, hub *informerhub.Hub, traces *traces) (clie
 // newHandler returns the handler of all calls. It completes the configuration.
 func (s *service) newHandler(config server.Config) http.Handler {
 	config.Hub = s.hub
-	config.Authenticator = s.callers.authenticator
+	config.Edge.Authenticator = s.callers.authenticator
 	config.Authorizer = s.callers.authorizer
 	config.Recheck = s.settings.recheckInterval
 	config.TokenGeneration = s.settings.tokenGeneration
 	config.Readiness = s.readiness
-	config.Compression = s.settings.compress
+	config.Edge.Compression = s.settings.compress
 	config.Lacking = s.permissions.lacking
 	config.Reviews = s.callers.reviews.Err
-	config.Limits = s.settings.limits
-	config.Metrics = s.metrics
-	config.Usage = s.usage
+	config.Edge.Limits = s.settings.limits
+	config.Edge.Metrics = s.metrics
+	config.Edge.Usage = s.usage
 	config.Console = web.Handler(s.settings.oidc.console())
-	config.CORSOrigins = s.settings.corsOrigins
-	config.Replica = replicaName()
-	config.LogSample = s.settings.logSample
-	config.Adjuster = s.adjuster
-	config.Tracer = s.traces.tracer()
-	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
+	config.Edge.CORSOrigins = s.settings.corsOrigins
+	config.Edge.Replica = replicaName()
+	config.Edge.LogSample = s.settings.logSample
+	config.Edge.Adjuster = s.adjuster
+	config.Edge.Tracer = s.traces.tracer()
+	return s.callers.guard(origins.CORS(config.Edge.CORSOrigins, server.New(config)))
 }
 
 // start starts the parts of the service. The caller must call shutdown on the result, even if start
@@ -179,7 +186,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 
 func (s *service) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
-		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), edge.NewTotals(s.hub), edge.NewUnread(s.usage), s.readiness.Metric(), s.memory,
+		s.metrics, observe.NewCollector(s.hub, s.callers.reviews), observe.NewTotals(s.hub), observe.NewUnread(s.usage), s.readiness.Metric(), s.memory,
 		s.certificate.metric(), s.connections.open, s.connections.closed, s.account, restClientMetrics, buildInfo(),
 	}
 	if s.reload != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/origins"
 )
 
 // settings are the values of the flags, the environment variables and the configuration file.
@@ -31,7 +33,7 @@ type settings struct {
 	keyFile                  string
 	allowPlaintext           bool
 	corsOrigins              []string
-	limits                   edge.Limits
+	limits                   gate.Limits
 	maxStreamAge             time.Duration
 	peers                    string
 	maxConnections           int
@@ -186,7 +188,7 @@ func (s settings) checkConnections() error {
 // checkOrigins rejects --cors-origin if a page's origin would be its only credential.
 func (s settings) checkOrigins() error {
 	for _, origin := range s.corsOrigins {
-		if err := edge.CheckOrigin(origin); err != nil {
+		if err := origins.CheckOrigin(origin); err != nil {
 			return fmt.Errorf("--cors-origin: %w", err)
 		}
 	}

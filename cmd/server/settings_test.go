@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 )
 
 // defaults are the settings of a command line without flags.
@@ -20,7 +20,7 @@ var defaults = settings{
 	reviews:                  reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute},
 	oidc:                     oidcSettings{scopes: []string{"openid", "profile", "email"}},
 	cacheIdleTimeout:         10 * time.Minute,
-	limits:                   edge.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
+	limits:                   gate.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
 	maxStreamAge:             45 * time.Minute,
 	maxConnections:           4096,
 	maxConnectionsPerAddress: 2048,
@@ -30,7 +30,7 @@ var defaults = settings{
 }
 
 // unlimited are the limits without authentication.
-var unlimited = edge.Limits{Burst: 2000}
+var unlimited = gate.Limits{Burst: 2000}
 
 func with(change func(*settings)) settings {
 	s := defaults
@@ -166,7 +166,7 @@ func TestSettings_FlagsTakePrecedenceOverEnvironment(t *testing.T) {
 		"no authentication, with a limit": {
 			args:        "--auth none --caller-max-streams 2000",
 			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
-			want:        with(func(s *settings) { s.auth, s.limits = "none", edge.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
+			want:        with(func(s *settings) { s.auth, s.limits = "none", gate.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
 		},
 		"TLS on the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",

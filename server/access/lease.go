@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -37,7 +38,7 @@ const (
 // handler.
 type Lease struct {
 	rights  Permissions // set once, like caller, wanted and recheck
-	Caller  edge.Caller
+	Caller  call.Caller
 	Request Request
 	recheck time.Duration
 
@@ -99,7 +100,7 @@ func (s Leases) GrantUnreviewed(ctx context.Context, access Request) *Lease {
 
 // lease returns a lease that has not been granted yet.
 func (s Leases) lease(ctx context.Context, access Request) *Lease {
-	return &Lease{rights: s.rights, Caller: edge.CallerFrom(ctx), Request: access, recheck: s.recheck}
+	return &Lease{rights: s.rights, Caller: call.CallerFrom(ctx), Request: access, recheck: s.recheck}
 }
 
 // isDue reports whether the lease must be renewed.
@@ -178,14 +179,14 @@ var ErrDue = errors.New("the access lease must be renewed")
 // Send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
 // lease is lost while the client does not read, it sends no more than the client has read. A nil
 // lease is for a message without content. The guard has all other conditions of the message.
-func (l *Lease) Send(ctx context.Context, guarded edge.Guard, send func() error) error {
+func (l *Lease) Send(ctx context.Context, guarded streamlife.Guard, send func() error) error {
 	if l != nil {
 		if l.isDue() {
 			return ErrDue
 		}
 		guarded.Holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
 	}
-	return edge.UnreadOf(ctx).During(ctx, guarded, send)
+	return streamlife.UnreadOf(ctx).During(ctx, guarded, send)
 }
 
 // mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while
@@ -274,7 +275,7 @@ var renewalSeed = maphash.MakeSeed()
 // in every second period.
 func (l *Lease) renewalTime(now time.Time, identity auth.Identity) time.Time {
 	period := l.recheck - l.recheck/10
-	phase := time.Duration(maphash.String(renewalSeed, edge.CallerKey(identity)) % uint64(period))
+	phase := time.Duration(maphash.String(renewalSeed, call.CallerKey(identity)) % uint64(period))
 	next := now.Add(-phase).Truncate(period).Add(phase + period)
 	until := next.Add(rand.N(l.recheck/20 + 1))
 	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {

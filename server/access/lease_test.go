@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -30,10 +30,10 @@ func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
 				var all sync.WaitGroup
 				for i := range callers * streams {
 					who := auth.Identity{Username: fmt.Sprint("caller-", i%callers)}
-					caller := edge.Caller{Identity: who, Authenticator: &servertest.FakeRights{Who: who}}
+					caller := call.Caller{Identity: who, Authenticator: &servertest.FakeRights{Who: who}}
 					all.Go(func() {
 						time.Sleep(rand.N(20 * time.Second))
-						lease, err := leases.Grant(edge.WithCaller(ctx, caller), ToWatch(informerhub.Resource{Version: "v1", Name: "nodes"}, "", "", ""))
+						lease, err := leases.Grant(call.WithCaller(ctx, caller), ToWatch(informerhub.Resource{Version: "v1", Name: "nodes"}, "", "", ""))
 						for ; err == nil; _, err = lease.RenewUntilValid(ctx, func() error { return nil }) {
 							if left := time.Until(lease.Due); left > defaultRecheck {
 								t.Errorf("the lease is valid for %s", left)

@@ -7,11 +7,16 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // responseShare is the answer memory: what unary responses may use while they are built and sent.
-var responseShare = edge.Share{Part: 4, Least: 32 << 20, Most: 512 << 20, Unlimited: 128 << 20}
+var responseShare = memorylimit.Share{Divisor: 4, Min: 32 << 20, Max: 512 << 20, Unlimited: 128 << 20}
 
 const (
 	// responsePart limits one caller to a fifth of it.
@@ -35,10 +40,10 @@ type Responses struct {
 	Upstream *fairqueue.Queue // of responses of the API server, in bytes; see liveBody
 	// MaxUpstream is the part of upstream that one caller can use.
 	MaxUpstream int64
-	patience    edge.Patience
+	patience    streamlife.UnreadTimeout
 }
 
-func NewResponses(limits edge.Limits, metrics *edge.Metrics) *Responses {
+func NewResponses(limits gate.Limits, metrics *observe.Metrics) *Responses {
 	memory, live := responseShare.Bytes(), liveShare.Bytes()
 	maxLive := limits.Part(live, livePart)
 	return &Responses{
@@ -47,7 +52,7 @@ func NewResponses(limits edge.Limits, metrics *edge.Metrics) *Responses {
 		})),
 		Upstream:    metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
 		MaxUpstream: maxLive,
-		patience:    edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},
+		patience:    streamlife.UnreadTimeout{Idle: 30 * time.Second, Message: call.ResponseTimeout, IdleContended: 3 * time.Second},
 	}
 }
 
@@ -76,7 +81,7 @@ type callMemoryKey struct{}
 // callMemory is the memory of one call. It is owned by the goroutine of the call's handler.
 type callMemory struct {
 	budget    *Responses
-	caller    string // see edge.CallerKey; empty while no memory is reserved
+	caller    string // see call.CallerKey; empty while no memory is reserved
 	held      []func()
 	liveBytes int64  // bytes of the API server's responses
 	liveErr   error  // why no more of them are read
@@ -108,7 +113,7 @@ func (m *callMemory) Release() {
 }
 
 // ReserveResponse blocks until bytes of memory are reserved for the response, which the call
-// releases after the response has been sent. It returns a *edge.LimitError after memoryPatience. A call
+// releases after the response has been sent. It returns a *callerrors.LimitError after memoryPatience. A call
 // reserves once, because calls with reserved memory must not wait for more; see ReserveMore.
 func ReserveResponse(ctx context.Context, bytes int) error {
 	call := callMemoryOf(ctx)
@@ -126,7 +131,7 @@ func ReserveResponse(ctx context.Context, bytes int) error {
 
 // acquire waits for memory, and reports whether it was reserved.
 func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
-	m.caller = edge.CallerKey(edge.IdentityFrom(ctx))
+	m.caller = call.CallerKey(call.IdentityFrom(ctx))
 	release, err := m.budget.Memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
 	if err == nil {
 		m.held = append(m.held, release)
@@ -136,15 +141,15 @@ func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Durat
 
 // ReserveMore reserves memory for a response that is larger than expected. It does not wait.
 func ReserveMore(ctx context.Context, bytes int) error {
-	call := callMemoryOf(ctx)
-	if call == nil {
+	memory := callMemoryOf(ctx)
+	if memory == nil {
 		return nil
 	}
-	release, ok := call.budget.Memory.TryAcquire(edge.CallerKey(edge.IdentityFrom(ctx)), int64(bytes))
+	release, ok := memory.budget.Memory.TryAcquire(call.CallerKey(call.IdentityFrom(ctx)), int64(bytes))
 	if !ok {
 		return errResponseMemory()
 	}
-	call.held = append(call.held, release)
+	memory.held = append(memory.held, release)
 	return nil
 }
 
@@ -161,11 +166,11 @@ func ReserveWriteResponse(ctx context.Context, bytes int) error {
 }
 
 func errResponseMemory() error {
-	return Busy(edge.LimitResponseMemory, "too many responses are being sent, to you or in all, for the memory of the service")
+	return Busy(callerrors.LimitResponseMemory, "too many responses are being sent, to you or in all, for the memory of the service")
 }
 
 // Busy returns the error for a call that has waited too long. Calls that were rejected together get
 // different retry times.
-func Busy(limit edge.Limit, over string) error {
-	return &edge.LimitError{Limit: limit, Over: over, Wait: time.Second + rand.N(4*time.Second)}
+func Busy(limit callerrors.Limit, over string) error {
+	return &callerrors.LimitError{Limit: limit, Over: over, Wait: time.Second + rand.N(4*time.Second)}
 }

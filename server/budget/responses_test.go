@@ -15,13 +15,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 // smallAnswers have memory for 100 bytes, of which one caller can use 40.
 func smallAnswers() *Responses {
-	of := NewResponses(edge.Limits{}, edge.NewMetrics())
+	of := NewResponses(gate.Limits{}, observe.NewMetrics())
 	of.Memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxResponsesWaiting})
 	return of
 }
@@ -68,7 +71,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.Awaited = 0 // no limit
+		of.patience.IdleContended = 0 // no limit
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, unread); err != nil {
@@ -76,7 +79,7 @@ func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		var over *edge.LimitError
+		var over *callerrors.LimitError
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); !errors.As(err, &over) || over.Seconds() < 1 {
 			t.Errorf("one more of the caller returned %v", err)
 		}
@@ -97,7 +100,7 @@ func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 func TestResponseMemory_CallsWaitUntilTheirDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of := smallAnswers()
-		release, _ := of.Memory.TryAcquire(edge.CallerKey(auth.Identity{Username: "a"}), 40)
+		release, _ := of.Memory.TryAcquire(call.CallerKey(auth.Identity{Username: "a"}), 40)
 		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
 		defer cancel()
 		if err := of.call(impatient, "a", 1, httptest.NewRecorder()); !errors.Is(err, context.DeadlineExceeded) {
@@ -154,7 +157,7 @@ func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
 			t.Errorf("one more returned %v", err)
 		}
-		if waited := time.Since(began); waited != of.patience.Awaited {
+		if waited := time.Since(began); waited != of.patience.IdleContended {
 			t.Errorf("it has waited for %v", waited)
 		}
 		sending.Wait()
@@ -165,9 +168,9 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := servertest.CalledBy(t.Context(), "a")
-		release, _ := of.Memory.TryAcquire(edge.CallerKey(edge.IdentityFrom(ctx)), 40)
-		call := &callMemory{budget: of}
-		ctx = context.WithValue(ctx, callMemoryKey{}, call)
+		release, _ := of.Memory.TryAcquire(call.CallerKey(call.IdentityFrom(ctx)), 40)
+		memory := &callMemory{budget: of}
+		ctx = context.WithValue(ctx, callMemoryKey{}, memory)
 		if err := ReserveWriteResponse(ctx, 30); err != nil || time.Since(began) != writePatience {
 			t.Errorf("without memory: %v after %v", err, time.Since(began))
 		}
@@ -212,8 +215,8 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
-			of, ended := NewResponses(edge.Limits{}, edge.NewMetrics()), make(chan error, 1)
-			of.patience.Still = 10 * time.Millisecond
+			of, ended := NewResponses(gate.Limits{}, observe.NewMetrics()), make(chan error, 1)
+			of.patience.Idle = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
 				ended <- err

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 )
 
 // Connect encodes and compresses a response when the handler has returned: that takes place in the
@@ -26,7 +27,7 @@ func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 		"one that is failed": {long: true, fails: failed, encoding: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			NewResponses(edge.Limits{}, edge.NewMetrics()).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			NewResponses(gate.Limits{}, observe.NewMetrics()).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := RespondInSlot(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
 				if !errors.Is(err, test.fails) {
 					t.Errorf("answerInTurn returned %v", err)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 // sendShare is the estimated memory of the messages that all streams send.
-var sendShare = edge.Share{Part: 32, Least: 16 << 20, Most: 128 << 20, Unlimited: 128 << 20}
+var sendShare = memorylimit.Share{Divisor: 32, Min: 16 << 20, Max: 128 << 20, Unlimited: 128 << 20}
 
 const (
 	// sendPart limits the streams of one caller to a part of sendShare, and minCallerSendMemory is the smallest

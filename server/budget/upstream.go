@@ -8,13 +8,15 @@ import (
 	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // liveShare is the memory for responses of the API server that are read for callers. They share
 // nothing with a cache.
-var liveShare = edge.Share{Part: 8, Least: 64 << 20, Most: 512 << 20, Unlimited: 512 << 20}
+var liveShare = memorylimit.Share{Divisor: 8, Min: 64 << 20, Max: 512 << 20, Unlimited: 512 << 20}
 
 const (
 	// livePart limits one caller to half of it.
@@ -27,12 +29,12 @@ const (
 // behalf of a unary call: the API server's responses can have any size, and decoding begins when
 // all of the response is in memory. The call releases the memory when it ends.
 func ReservingClient(ctx context.Context, client *http.Client) *http.Client {
-	call := callMemoryOf(ctx)
-	if call == nil {
+	memory := callMemoryOf(ctx)
+	if memory == nil {
 		return client
 	}
 	weighed := *client
-	weighed.Transport = liveTransport{call, edge.CallerKey(edge.IdentityFrom(ctx)), client.Transport}
+	weighed.Transport = liveTransport{memory, call.CallerKey(call.IdentityFrom(ctx)), client.Transport}
 	return &weighed
 }
 
@@ -87,7 +89,7 @@ func (m *callMemory) reserveLive(caller string) error {
 	}
 	release, ok := m.budget.Upstream.TryAcquire(caller, liveStep)
 	if !ok {
-		return Busy(edge.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
+		return Busy(callerrors.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
 	}
 	m.held = append(m.held, release)
 	return nil

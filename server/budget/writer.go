@@ -3,21 +3,21 @@ package budget
 import (
 	"net/http"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // responseWriter writes the response of one call, and aborts it if the client does not read; see
-// [edge.Unread]. It is owned by the goroutine of the call's handler.
+// [streamlife.Unread]. It is owned by the goroutine of the call's handler.
 type responseWriter struct {
 	http.ResponseWriter
-	unread      edge.Unread
+	unread      streamlife.Unread
 	beforeWrite func() // called before each write, when the response has been built
 }
 
-func newResponseWriter(w http.ResponseWriter, patience edge.Patience, call *callMemory) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, patience streamlife.UnreadTimeout, call *callMemory) *responseWriter {
 	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
-	writer.unread.Follow(w, patience)
-	writer.unread.SetGuard(edge.Guard{Awaited: call.delaysOthers})
+	writer.unread.Track(w, patience)
+	writer.unread.SetGuard(streamlife.Guard{Contended: call.delaysOthers})
 	return writer
 }
 

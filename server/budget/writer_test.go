@@ -4,7 +4,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 func TestConditional_ErrorsOfEncodingHaveNoTag(t *testing.T) {
@@ -12,7 +12,7 @@ func TestConditional_ErrorsOfEncodingHaveNoTag(t *testing.T) {
 		answer := httptest.NewRecorder()
 		answer.Header().Set("ETag", "tag")
 		answer.Header().Set("Cache-Control", "private, no-cache")
-		newResponseWriter(answer, edge.Patience{}, &callMemory{}).WriteHeader(status)
+		newResponseWriter(answer, streamlife.UnreadTimeout{}, &callMemory{}).WriteHeader(status)
 		if header := answer.Header(); header.Get("ETag") != want || (header.Get("Cache-Control") == "no-store") != (want == "") {
 			t.Errorf("%d: %v", status, header)
 		}

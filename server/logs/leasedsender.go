@@ -7,7 +7,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // leasedSender sends the messages of a stream of logs under an access lease. It is owned by the
@@ -24,8 +25,8 @@ func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() 
 		if err := s.renew(ctx); err != nil {
 			return err
 		}
-		unread := unreadLogs{queue: s.unread, caller: edge.CallerKey(s.lease.Caller.Identity), account: ledger.From(ctx), count: int64(logs)}
-		err := s.lease.Send(ctx, edge.Guard{Fits: unread.fits}, send)
+		unread := unreadLogs{queue: s.unread, caller: call.CallerKey(s.lease.Caller.Identity), account: ledger.From(ctx), count: int64(logs)}
+		err := s.lease.Send(ctx, streamlife.Guard{Fits: unread.fits}, send)
 		unread.end()
 		if !errors.Is(err, access.ErrDue) {
 			return err

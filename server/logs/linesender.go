@@ -15,7 +15,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
 
@@ -142,6 +142,6 @@ var logEventTypes = map[loglines.EventType]kubeconnectv1.LogEventType{
 func encodeLogEvent(event loglines.Event) *kubeconnectv1.LogEvent {
 	return &kubeconnectv1.LogEvent{
 		Type: logEventTypes[event.Type], Namespace: event.Namespace, Pod: event.Pod, PodUid: event.UID, Container: event.Container,
-		RestartCount: int32(event.Run), Reason: event.Reason, Message: edge.CutMessage(event.Message), ExitCode: event.ExitCode,
+		RestartCount: int32(event.Run), Reason: event.Reason, Message: callerrors.CutMessage(event.Message), ExitCode: event.ExitCode,
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 	"github.com/kubeconnect/kubeconnect/server/reads"
@@ -76,7 +76,7 @@ func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 // openLogsOf counts the open logs of a stream.
 func (p *Pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
 	counted := openLogs{
-		queue: p.opened, caller: edge.CallerKey(edge.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
+		queue: p.opened, caller: call.CallerKey(call.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
 	}
 	if request.GetLineFilter().GetBeforeLines() > 0 {
 		counted.weight, counted.bytes = contextLogs, openLogBytes+contextBytes

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/streams"
@@ -107,7 +107,7 @@ func (c *podChanges) sendPod(ctx context.Context, namespace, name, uid string, t
 
 // outlet is the outlet of the watch of the pods. There is no lease while the watch waits, when no pod
 // is sent.
-func (c *podChanges) outlet(ctx context.Context, under *access.Lease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+func (c *podChanges) outlet(ctx context.Context, under *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 	if response.GetResource() != nil || len(response.GetWarnings()) > 0 {
 		namespaces := response.GetNamespaces()
 		notice := loglines.Notice{Warnings: response.GetWarnings(), Namespaces: namespaces, CoversAll: response.GetResource() != nil && len(namespaces) == 0}

@@ -22,7 +22,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/streams"
@@ -53,7 +54,7 @@ type Config struct {
 	Reads   *reads.Reads
 	Watches *streams.Watches
 	Leases  access.Leases
-	Metrics *edge.Metrics
+	Metrics *observe.Metrics
 }
 
 // New returns the handlers of logs.
@@ -138,7 +139,7 @@ func (p *Pods) open(ctx context.Context, namespace, name string, options *corev1
 
 // openBody opens a log as the caller. Reading the result ends with ctx.
 func (p *Pods) openBody(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
-	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
+	pods := p.clients.For(call.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
 	reading, outcome := change.WithOutcome(ctx)
 	body, err := pods.GetLogs(name, options).Stream(reading)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
 const (
@@ -41,7 +41,7 @@ type openLogs struct {
 func (o openLogs) acquire() (release func(), err error) {
 	endCount, ok := o.queue.TryAcquire(o.caller, o.weight)
 	if !ok {
-		return nil, &edge.LimitError{Limit: edge.LimitOpenLogs, Over: fmt.Sprintf(
+		return nil, &callerrors.LimitError{Limit: callerrors.LimitOpenLogs, Over: fmt.Sprintf(
 			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
 			maxCallerOpenLogs, maxOpenLogs, contextLogs)}
 	}

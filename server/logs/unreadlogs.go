@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
 const (
@@ -38,7 +38,7 @@ func (u *unreadLogs) fits() error {
 	}
 	release, ok := u.queue.TryAcquire(u.caller, u.count)
 	if !ok {
-		return &edge.LimitError{Limit: edge.LimitUnreadLogs, Over: fmt.Sprintf(
+		return &callerrors.LimitError{Limit: callerrors.LimitUnreadLogs, Over: fmt.Sprintf(
 			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)}
 	}
 	charge, err := u.account.Charge(int(u.count) * unreadLogBytes)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
@@ -40,7 +40,7 @@ func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, e
 
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
-	if c.scope, err = c.lists.permissions.Scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
+	if c.scope, err = c.lists.permissions.Scope(ctx, call.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
 	c.scope = c.token.Within(c.scope, c.access.Indivisible)
@@ -125,7 +125,7 @@ func (c *continuation) take(ctx context.Context, found Result) (*pagedList, erro
 	if err := found.cache.Holds(c.token.Position); err != nil {
 		return nil, err
 	}
-	if cached, ok := c.lists.cache.find(c.token.KeyFor(edge.IdentityFrom(ctx))); ok && !cached.unshared {
+	if cached, ok := c.lists.cache.find(c.token.KeyFor(call.IdentityFrom(ctx))); ok && !cached.unshared {
 		return c.takeByName(ctx, found, cached.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.Position)
@@ -177,7 +177,7 @@ func (c *continuation) wholeOf(found Result) *pagedList {
 
 // cachedFor returns the cached list of the API server, or nil if it is not cached.
 func (c *continuation) cachedFor(ctx context.Context) *pagedList {
-	found, ok := c.lists.cache.find(c.token.KeyFor(edge.IdentityFrom(ctx)))
+	found, ok := c.lists.cache.find(c.token.KeyFor(call.IdentityFrom(ctx)))
 	if !ok || !found.unshared {
 		return nil
 	}
@@ -191,8 +191,8 @@ func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParam
 	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	identity := edge.IdentityFrom(ctx)
-	return l.cache.add(list.token.KeyFor(identity), edge.CallerKey(identity), list.Result)
+	identity := call.IdentityFrom(ctx)
+	return l.cache.add(list.token.KeyFor(identity), call.CallerKey(identity), list.Result)
 }
 
 var (

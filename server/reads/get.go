@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -104,7 +104,7 @@ func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, param
 
 func (o *Objects) readCached(ctx context.Context, resource informerhub.Resource, params GetParams) (GetResult, error) {
 	access := access.ToGet(resource, params.Namespace, params.Name)
-	scope, err := o.permissions.Scope(ctx, edge.IdentityFrom(ctx), access)
+	scope, err := o.permissions.Scope(ctx, call.IdentityFrom(ctx), access)
 	if err != nil {
 		return GetResult{}, err
 	}

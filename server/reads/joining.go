@@ -12,7 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -43,7 +44,7 @@ func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) er
 		return nil
 	}
 	list.relater = l.snapshots.Relater(params.Selection, list.resource, func(ctx context.Context, read access.Request) (auth.Namespaces, error) {
-		return l.permissions.ScopeIfAny(ctx, edge.IdentityFrom(ctx), read)
+		return l.permissions.ScopeIfAny(ctx, call.IdentityFrom(ctx), read)
 	})
 	resolved, err := list.relater.ResolveAll(ctx, params.joins)
 	list.joined = joins.NewPage(resolved, budget.ReserveMore)
@@ -61,7 +62,7 @@ func (r *Relater) ResolveAll(ctx context.Context, all []JoinParams) ([]joins.Joi
 	for _, join := range all {
 		found, err := r.resolve(ctx, join)
 		if err != nil {
-			return nil, edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+			return nil, callerrors.WithPrefix(err, fmt.Sprintf("join %q", join.name))
 		}
 		resolved = append(resolved, found)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/conditional"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/joins"
@@ -36,7 +37,7 @@ func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listP
 		return listParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	}
 	p = listParams{pageSize: int(request.GetPageSize()), pageToken: request.GetPageToken(), query: tokens.QueryOf(request)}
-	p.view = encode.View{Encoding: request.GetEncoding(), Messages: edge.WantsMessages(ctx)}
+	p.view = encode.View{Encoding: request.GetEncoding(), Messages: call.WantsMessages(ctx)}
 	if p.view.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
 		return listParams{}, err
 	}
@@ -132,7 +133,7 @@ func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*
 	}
 	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
 	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
-	edge.NoteObjects(ctx, added)
+	call.NoteObjects(ctx, added)
 	if err != nil || added == len(objects) && !list.more {
 		return response, err
 	}
@@ -172,6 +173,6 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 		page = longer
 		count++
 	}
-	edge.SetEncoded(ctx, response, page, view.Messages)
+	conditional.SetEncoded(ctx, response, page, view.Messages)
 	return count, nil
 }

@@ -8,24 +8,26 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 )
 
 // TestList_PagesReportRemainingObjectsAndNextToken encodes pages of so small objects that all of
 // those that were looked up fit in one.
 func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
-	r := &Lists{cache: newListCache(edge.NewMetrics())}
+	r := &Lists{cache: newListCache(observe.NewMetrics())}
 	for name, test := range map[string]struct {
 		more, whole bool
 		left        uint64
@@ -78,7 +80,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := walk(other); connect.CodeOf(edge.ConnectError(err)) != connect.CodeOutOfRange {
+	if err := walk(other); connect.CodeOf(callerrors.ConnectError(err)) != connect.CodeOutOfRange {
 		t.Errorf("the list that is not cached returned %v", err)
 	}
 	for one.PageToken != "" {
@@ -102,5 +104,5 @@ func readsOn(t *testing.T, api http.Handler) *Reads {
 		t.Fatal(err)
 	}
 	permissions := access.NewPermissions(servertest.NewFakeRights(auth.Namespaces{All: true}))
-	return New(Config{Hub: hub, Targets: target.NewResolver(hub), Permissions: permissions, Clients: clients, Metrics: edge.NewMetrics()})
+	return New(Config{Hub: hub, Targets: target.NewResolver(hub), Permissions: permissions, Clients: clients, Metrics: observe.NewMetrics()})
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 )
 
 // listLifetime is the time that a list is cached after its last page.
 const listLifetime = 30 * time.Second
 
 // listShare is the memory for cached lists whose objects are in no informer cache.
-var listShare = edge.Share{Part: 16, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
+var listShare = memorylimit.Share{Divisor: 16, Min: 32 << 20, Max: 256 << 20, Unlimited: 256 << 20}
 
 // listActive is the time after its use during which a list is not evicted for another list of its
 // caller.
@@ -52,7 +53,7 @@ type cachedList struct {
 // unused returns the time since the list was last used.
 func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
 
-func newListCache(metrics *edge.Metrics) *listCache {
+func newListCache(metrics *observe.Metrics) *listCache {
 	return &listCache{
 		memory: metrics.Queue("list_snapshot_bytes", fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()})),
 		byKey:  make(map[string]*list.Element), used: list.New(),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -20,7 +20,7 @@ func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
 
 func keepsTooMuch(t *testing.T) {
 	list := Result{Snapshot: objecttest.PodSnapshot(t, 10)}
-	kept := newListCache(edge.NewMetrics())
+	kept := newListCache(observe.NewMetrics())
 	capacity := int(listShare.Bytes() / newOrderedList(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
 		for i := range capacity + 1 {
@@ -49,7 +49,7 @@ func keepsTooMuch(t *testing.T) {
 
 func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		kept := newListCache(edge.NewMetrics())
+		kept := newListCache(observe.NewMetrics())
 		kept.add("a", "", Result{})
 		kept.add("b", "", Result{})
 		time.Sleep(listLifetime - time.Second)
@@ -76,7 +76,7 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		list := Result{Snapshot: objecttest.PodSnapshot(t, 10), unshared: true}
-		kept := newListCache(edge.NewMetrics())
+		kept := newListCache(observe.NewMetrics())
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*newOrderedList(list).size() + listBytes})
 		if !kept.add("first", "jane", list) || kept.add("second", "jane", list) {
 			t.Error("the first list was evicted while it is read")

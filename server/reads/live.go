@@ -13,7 +13,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 )
 
 // maxLiveListBytes bounds a list that is read at the API server, because its objects are not shared
@@ -32,7 +34,7 @@ const (
 )
 
 // newLiveLists returns the queue for slots to list at the API server.
-func newLiveLists(limits edge.Limits) *fairqueue.Queue {
+func newLiveLists(limits gate.Limits) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "other lists", Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
 }
 
@@ -60,7 +62,7 @@ func (u *Upstream) reader(ctx context.Context, resource informerhub.Resource, ve
 			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
 		}
 	}
-	return u.hub.Live(resource, budget.ReservingClient(ctx, u.clients.For(edge.IdentityFrom(ctx)).HTTP))
+	return u.hub.Live(resource, budget.ReservingClient(ctx, u.clients.For(call.IdentityFrom(ctx)).HTTP))
 }
 
 // list waits for a slot and lists, at a version, or the latest state if version is empty.
@@ -82,12 +84,12 @@ func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query infor
 
 // acquireSlot waits for a slot to list.
 func (u *Upstream) acquireSlot(ctx context.Context) (release func(), err error) {
-	release, err = u.slots.AcquireWithin(ctx, edge.CallerKey(edge.IdentityFrom(ctx)), 1, livePatience)
+	release, err = u.slots.AcquireWithin(ctx, call.CallerKey(call.IdentityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
 	}
-	return nil, budget.Busy(edge.LimitUpstreamLists, "too many lists are being read at the API server, by you or in all")
+	return nil, budget.Busy(callerrors.LimitUpstreamLists, "too many lists are being read at the API server, by you or in all")
 }

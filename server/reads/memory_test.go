@@ -10,7 +10,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
@@ -19,7 +21,7 @@ import (
 // TestResponseMemory_GrowsWithGroups counts objects with more values than one count can have, where
 // other calls use all memory except for what a count reserves at first.
 func TestResponseMemory_GrowsWithGroups(t *testing.T) {
-	of := budget.NewResponses(edge.Limits{}, edge.NewMetrics())
+	of := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 	of.Memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
 	ctx, call := of.Begin(servertest.CalledBy(t.Context(), "a"))
 	if err := budget.ReserveResponse(ctx, groupsMemory); err != nil {
@@ -29,7 +31,7 @@ func TestResponseMemory_GrowsWithGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var over *edge.LimitError
+	var over *callerrors.LimitError
 	if _, err = countAll(ctx, plan, servertest.ManyPods(t, 30_000)); !errors.As(err, &over) {
 		t.Errorf("counted all groups, %v", err)
 	}
@@ -56,10 +58,10 @@ func TestResponseMemory_GrowsWithSortKeys(t *testing.T) {
 		fits  bool
 	}{"too little": {2 * keysStep, false}, "enough": {4 * keysStep, true}} {
 		t.Run(name, func(t *testing.T) {
-			of := budget.NewResponses(edge.Limits{}, edge.NewMetrics())
+			of := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 			of.Memory = fairqueue.New(fairqueue.Limits{Total: test.total})
 			ctx, call := of.Begin(servertest.CalledBy(t.Context(), "a"))
-			var over *edge.LimitError
+			var over *callerrors.LimitError
 			_, err := sortObjects(ctx, order, objects)
 			if test.fits && err != nil || !test.fits && !errors.As(err, &over) {
 				t.Errorf("sorting returned %v", err)

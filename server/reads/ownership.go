@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -282,7 +282,7 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 // checkList returns nil if the caller has the permission to list a resource where it may own the
 // objects.
 func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource, namespace string) error {
-	identity, read := edge.IdentityFrom(ctx), access.ToList(resource, "", "")
+	identity, read := call.IdentityFrom(ctx), access.ToList(resource, "", "")
 	if resource.Namespaced {
 		read.Namespace = o.root.Namespace() // empty if there may be owners in each
 	}

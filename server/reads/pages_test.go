@@ -9,7 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
@@ -20,7 +20,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &Lists{cache: newListCache(edge.NewMetrics())}
+			s := &Lists{cache: newListCache(observe.NewMetrics())}
 			params := parsedList(t, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
 			list := s.firstOf(Result{Snapshot: objecttest.PodSnapshot(t, n)}, params)
 			var got []string

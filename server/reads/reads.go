@@ -5,7 +5,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
@@ -27,8 +28,8 @@ type Config struct {
 	Clients     *auth.ClientFactory
 	// Generation is part of every page token: a list of another generation has expired.
 	Generation string
-	Limits     edge.Limits
-	Metrics    *edge.Metrics
+	Limits     gate.Limits
+	Metrics    *observe.Metrics
 }
 
 // New returns the handlers of reads.

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -110,7 +110,7 @@ func (r *Relations) Resolve(ctx context.Context, requested *RelationParams, list
 
 // relatedBytes estimates the memory of a condition, which depends on the other object: its selector, or its owners.
 func relatedBytes(related informerhub.Related) int {
-	return edge.ParsedBytes(related.LabelSelector) + len(related.Among)*relatedOwnerBytes
+	return bounds.ParsedBytes(related.LabelSelector) + len(related.Among)*relatedOwnerBytes
 }
 
 // relatedOwnerBytes estimates the memory of an owner in a condition.

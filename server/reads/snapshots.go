@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -81,7 +81,7 @@ func (l Result) Coverage() (namespaces, warnings []string) {
 func (s *Snapshots) Take(ctx context.Context, params SnapshotParams) (Result, error) {
 	return target.OnResource(ctx, s.targets, params.Resource, func(resource informerhub.Resource) (Result, error) {
 		access := params.AccessOf(access.ToList(resource, params.Namespace, params.FieldSelector))
-		scope, err := s.permissions.Scope(ctx, edge.IdentityFrom(ctx), access)
+		scope, err := s.permissions.Scope(ctx, call.IdentityFrom(ctx), access)
 		if err != nil {
 			return Result{}, err
 		}

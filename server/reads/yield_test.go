@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
@@ -26,7 +26,7 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, view encode.View) func(context.Context) error {
-		s := &Lists{cache: newListCache(edge.NewMetrics())}
+		s := &Lists{cache: newListCache(observe.NewMetrics())}
 		order, err := sorted.Parse(orderBy)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 )
@@ -21,7 +21,7 @@ import (
 type countsSender struct {
 	// Set once.
 	outlet   outlet[*kubeconnectv1.WatchCountsResponse]
-	part     *edge.StreamPart
+	part     *streamlife.StreamPart
 	memory   budget.Messages
 	plan     *counts.Plan
 	interval time.Duration
@@ -40,7 +40,7 @@ var errRescoped = errors.New("the scope of the access lease has changed")
 // whileWaiting calls begin, and sends responses without counts at an interval until begin returns.
 func (s *countsSender) whileWaiting(ctx context.Context, begin *starting, followCounts func() (*liveCounts, error)) (*liveCounts, error) {
 	return whileWaiting(ctx, func(ctx context.Context) error {
-		return s.send(ctx, nil, edge.Guard{}, &kubeconnectv1.WatchCountsResponse{Freshness: begin.freshness()})
+		return s.send(ctx, nil, streamlife.Guard{}, &kubeconnectv1.WatchCountsResponse{Freshness: begin.freshness()})
 	}, followCounts)
 }
 
@@ -48,7 +48,7 @@ func (s *countsSender) whileWaiting(ctx context.Context, begin *starting, follow
 // scope changes, which is errRescoped.
 func (s *countsSender) follow(ctx context.Context, c *liveCounts) error {
 	defer c.close()
-	s.part.Follow(c.cache.Resource())
+	s.part.SetResource(c.cache.Resource())
 	for {
 		if err := s.keepLease(ctx, c); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *countsSender) withhold(ctx context.Context, c *liveCounts) error {
 func (s *countsSender) repeat(ctx context.Context, c *liveCounts, stale bool) error {
 	last := countsUpdate{at: c.at, Difference: counts.Difference{Total: s.total}}
 	last.at.Freshness.Stale = stale
-	return s.send(ctx, nil, edge.Guard{}, s.encode(c, last))
+	return s.send(ctx, nil, streamlife.Guard{}, s.encode(c, last))
 }
 
 // await blocks until a response is due: because the counts have changed and the interval has passed, at
@@ -289,14 +289,14 @@ func (s *countsSender) sendPermitted(ctx context.Context, c *liveCounts, held bu
 		if err := s.keepLease(ctx, c); err != nil {
 			return err
 		}
-		if err := s.send(ctx, c.lease, edge.Guard{Awaited: held.Awaited}, response); !errors.Is(err, access.ErrDue) {
+		if err := s.send(ctx, c.lease, streamlife.Guard{Contended: held.Awaited}, response); !errors.Is(err, access.ErrDue) {
 			return err
 		}
 	}
 }
 
 // send sends a response under a lease; see Lease.send.
-func (s *countsSender) send(ctx context.Context, lease *access.Lease, guarded edge.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+func (s *countsSender) send(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 	s.sentAt = time.Now()
 	return s.outlet(ctx, lease, guarded, response)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 )
@@ -31,8 +31,8 @@ func TestWatchCounts_TheIntervalBeginsWhenAResponseIsSent(t *testing.T) {
 	defer end()
 	var sent time.Time
 	sender := &countsSender{
-		memory: budget.Messages{Queue: fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), Caller: "jane"}, plan: plan, part: &edge.StreamPart{Stream: open},
-		outlet: func(context.Context, *access.Lease, edge.Guard, *kubeconnectv1.WatchCountsResponse) error {
+		memory: budget.Messages{Queue: fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), Caller: "jane"}, plan: plan, part: &streamlife.StreamPart{Stream: open},
+		outlet: func(context.Context, *access.Lease, streamlife.Guard, *kubeconnectv1.WatchCountsResponse) error {
 			sent = time.Now()
 			return nil
 		},
@@ -68,8 +68,10 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 	start := func() (*countsSender, *liveCounts) {
 		t.Helper()
 		sender := &countsSender{
-			memory: budget.Messages{Queue: fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), Caller: "jane"}, plan: plan, part: &edge.StreamPart{Stream: open},
-			outlet: func(context.Context, *access.Lease, edge.Guard, *kubeconnectv1.WatchCountsResponse) error { return nil },
+			memory: budget.Messages{Queue: fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), Caller: "jane"}, plan: plan, part: &streamlife.StreamPart{Stream: open},
+			outlet: func(context.Context, *access.Lease, streamlife.Guard, *kubeconnectv1.WatchCountsResponse) error {
+				return nil
+			},
 		}
 		counted, err := s.startCounts(ctx, watchCountsParams{Selection: reads.Selection{Resource: "pods"}, plan: plan}, sender)
 		if err != nil {
@@ -106,13 +108,13 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 // its first complete state nevertheless: the caller asks for it.
 func TestStreams_BeginWithoutATurn(t *testing.T) {
 	begun := errors.New("the client has the first complete state")
-	for name, follow := range map[string]func(*testing.T, *Watches, context.Context, *edge.StreamPart) error{
-		"page": func(t *testing.T, s *Watches, ctx context.Context, _ *edge.StreamPart) error {
+	for name, follow := range map[string]func(*testing.T, *Watches, context.Context, *streamlife.StreamPart) error{
+		"page": func(t *testing.T, s *Watches, ctx context.Context, _ *streamlife.StreamPart) error {
 			params, err := ParseWatch(&kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1})
 			if err != nil {
 				return err
 			}
-			sender := s.NewSender(ctx, params, nil, func(_ context.Context, _ *access.Lease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+			sender := s.NewSender(ctx, params, nil, func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 				if response.GetPage() != nil {
 					return begun
 				}
@@ -124,14 +126,14 @@ func TestStreams_BeginWithoutATurn(t *testing.T) {
 			}
 			return sender.follow(ctx, watch)
 		},
-		"counts": func(t *testing.T, s *Watches, ctx context.Context, part *edge.StreamPart) error {
+		"counts": func(t *testing.T, s *Watches, ctx context.Context, part *streamlife.StreamPart) error {
 			plan, err := counts.NewPlan(nil, nil)
 			if err != nil {
 				return err
 			}
 			sender := &countsSender{
 				memory: budget.Messages{Queue: fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), Caller: "jane"}, plan: plan, part: part,
-				outlet: func(_ context.Context, _ *access.Lease, _ edge.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+				outlet: func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 					if response.GetReset_() {
 						return begun
 					}
@@ -155,7 +157,7 @@ func TestStreams_BeginWithoutATurn(t *testing.T) {
 			defer endTurn()
 			ctx, open, end := s.streams.Begin(ctx, 1)
 			defer end()
-			if err := follow(t, s, ctx, &edge.StreamPart{Stream: open}); !errors.Is(err, begun) {
+			if err := follow(t, s, ctx, &streamlife.StreamPart{Stream: open}); !errors.Is(err, begun) {
 				t.Error("the stream has ended:", err)
 			}
 		})

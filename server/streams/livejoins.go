@@ -12,7 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 	"github.com/kubeconnect/kubeconnect/server/reads"
@@ -153,7 +154,7 @@ func reserving(charge *ledger.Charge, limit int) func(context.Context, int) erro
 
 // newJoinTurns returns the queue for computations of joins of pages. A caller computes those of one page after
 // the other, because each computation holds memory, also while it waits for a processor.
-func newJoinTurns(limits edge.Limits) *fairqueue.Queue {
+func newJoinTurns(limits gate.Limits) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "other joins", Total: maxJoinTurns, PerKey: limits.Part(maxJoinTurns, maxJoinTurns), Waiting: math.MaxInt})
 }
 
@@ -295,7 +296,7 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 		}
 		l.permitted = slices.Clone(l.lease.Related)
 	}
-	endTurn, err := l.turns.Acquire(ctx, edge.CallerKey(l.lease.Caller.Identity), 1)
+	endTurn, err := l.turns.Acquire(ctx, call.CallerKey(l.lease.Caller.Identity), 1)
 	if err != nil {
 		return nil, err
 	}

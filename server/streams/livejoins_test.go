@@ -10,20 +10,22 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/target"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // TestLiveJoins_RestBetweenChanges joins a changed object before the end of the rest.
@@ -49,7 +51,7 @@ func TestLiveJoins_RestBetweenChanges(t *testing.T) {
 // newTestJoins returns joins of a caller's page that are due. The page has one join, of objects without owners.
 func newTestJoins(turns *fairqueue.Queue, kept *ledger.Ledger, caller string) *liveJoins {
 	l := &liveJoins{
-		turns: turns, account: kept.Account(caller, caller), lease: &access.Lease{Caller: edge.Caller{Identity: auth.Identity{Username: caller}}},
+		turns: turns, account: kept.Account(caller, caller), lease: &access.Lease{Caller: call.Caller{Identity: auth.Identity{Username: caller}}},
 		relater: &reads.Relater{}, page: joins.NewPage([]joins.Join{{Name: "j", Relation: joins.OwnerOf{}}}, nil),
 		isChanged: true, checkAt: time.Now().Add(time.Hour),
 	}
@@ -60,8 +62,8 @@ func newTestJoins(turns *fairqueue.Queue, kept *ledger.Ledger, caller string) *l
 // TestLiveJoins_WaitingIsNotComputing waits long for a turn: the next look does not wait for a multiple of that.
 func TestLiveJoins_WaitingIsNotComputing(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		turns, kept := newJoinTurns(edge.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
-		endTurn, err := turns.Acquire(t.Context(), edge.CallerKey(auth.Identity{Username: "jane"}), 1)
+		turns, kept := newJoinTurns(gate.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
+		endTurn, err := turns.Acquire(t.Context(), call.CallerKey(auth.Identity{Username: "jane"}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +91,8 @@ func TestLiveJoins_WaitingIsNotComputing(t *testing.T) {
 func TestLiveJoins_AreComputedInTurn(t *testing.T) {
 	objects := []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}
 	faketime.Test(t, func(t *testing.T) {
-		turns, kept := newJoinTurns(edge.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
-		endTurn, err := turns.Acquire(t.Context(), edge.CallerKey(auth.Identity{Username: "jane"}), 1)
+		turns, kept := newJoinTurns(gate.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
+		endTurn, err := turns.Acquire(t.Context(), call.CallerKey(auth.Identity{Username: "jane"}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +120,7 @@ func TestLiveJoins_AreComputedInTurn(t *testing.T) {
 // TestLiveJoins_ResultsAreChargedUntilTheyAreSent has results of a known size.
 func TestLiveJoins_ResultsAreChargedUntilTheyAreSent(t *testing.T) {
 	kept := ledger.New(ledger.Limits{Total: 1 << 30})
-	page := &livePage{joined: newTestJoins(newJoinTurns(edge.Limits{}), kept, "jane")}
+	page := &livePage{joined: newTestJoins(newJoinTurns(gate.Limits{}), kept, "jane")}
 	results, err := page.joined.results(t.Context(), []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +139,7 @@ func TestLiveJoins_ResultsAreChargedUntilTheyAreSent(t *testing.T) {
 func TestLiveJoins_InterruptedChangesAreRepeated(t *testing.T) {
 	object := objecttest.WidgetObject(t, objecttest.WidgetText)
 	held := []heldObject{heldOf(object, joinedResult{hash: "before"})}
-	l := newTestJoins(newJoinTurns(edge.Limits{}), nil, "jane")
+	l := newTestJoins(newJoinTurns(gate.Limits{}), nil, "jane")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := l.results(ended, []*informerhub.Object{object}, held); !errors.Is(err, context.Canceled) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
@@ -93,7 +93,7 @@ func (p partParams) errorAt(index int, err error) error {
 	if p.counts != nil {
 		kind = "counts"
 	}
-	return edge.WithPrefix(err, fmt.Sprintf("%s %d (%s)", kind, index, edge.CutName(p.resource)))
+	return callerrors.WithPrefix(err, fmt.Sprintf("%s %d (%s)", kind, index, callerrors.CutName(p.resource)))
 }
 
 // requestOf returns the request of one of several watches.

@@ -4,17 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
 func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := edge.ConnectError(partParams{resource: strings.Repeat("x", 9000)}.errorAt(3, apierror.BadRequest("name is missing")))
+	err := callerrors.ConnectError(partParams{resource: strings.Repeat("x", 9000)}.errorAt(3, apierror.BadRequest("name is missing")))
 	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
 		t.Errorf("the message is %q", text)
 	}

@@ -8,7 +8,9 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
 
@@ -43,7 +45,7 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 
 // watchOutlet returns the outlet of one of the watches.
 func (m *manySender) watchOutlet(index int) outlet[*kubeconnectv1.WatchResponse] {
-	return func(ctx context.Context, lease *access.Lease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 		return m.send(ctx, index, lease, guarded, func(many *kubeconnectv1.WatchManyResponse) {
 			if !m.independent {
 				m.tokens[index], response.ResumeToken = response.GetResumeToken(), ""
@@ -55,19 +57,19 @@ func (m *manySender) watchOutlet(index int) outlet[*kubeconnectv1.WatchResponse]
 
 // countsOutlet returns the outlet of some of the counts.
 func (m *manySender) countsOutlet(index int) outlet[*kubeconnectv1.WatchCountsResponse] {
-	return func(ctx context.Context, lease *access.Lease, guarded edge.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 		return m.send(ctx, index, lease, guarded, func(many *kubeconnectv1.WatchManyResponse) { many.Counts = response })
 	}
 }
 
 // sendError sends why an independent part was rejected or has ended.
 func (m *manySender) sendError(ctx context.Context, index int, err error) error {
-	return m.send(ctx, index, nil, edge.Guard{}, func(many *kubeconnectv1.WatchManyResponse) { many.Error = edge.StatusOf(err) })
+	return m.send(ctx, index, nil, streamlife.Guard{}, func(many *kubeconnectv1.WatchManyResponse) { many.Error = callerrors.StatusOf(err) })
 }
 
 // send sends a response of a part under a lease. Parts that wait for the mutex send one message each
 // in turn, because a Go mutex does not starve a waiter.
-func (m *manySender) send(ctx context.Context, index int, lease *access.Lease, guarded edge.Guard, fill func(*kubeconnectv1.WatchManyResponse)) error {
+func (m *manySender) send(ctx context.Context, index int, lease *access.Lease, guarded streamlife.Guard, fill func(*kubeconnectv1.WatchManyResponse)) error {
 	m.started[index]() // a part that has something to send has started, or waits
 	m.starting.Wait()
 	if ctx.Err() != nil {
@@ -81,7 +83,7 @@ func (m *manySender) send(ctx context.Context, index int, lease *access.Lease, g
 		if fill(&m.response); !m.independent {
 			m.response.ResumeToken = tokens.Join(m.tokens)
 		}
-		edge.SendsPart(ctx)
+		call.SendsPart(ctx)
 		return m.stream.Send(&m.response)
 	})
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/reads"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // oneMessageAtATime has no client, calls between after the first message, and returns the events
@@ -22,12 +23,12 @@ func oneMessageAtATime(t *testing.T, rights *servertest.FakeRights, between func
 	t.Helper()
 	s, ctx := watchesOn(t, servertest.LargePods(5), rights)
 	params := WatchParams{Selection: reads.Selection{Resource: "pods"}, encoding: kubeconnectv1.Encoding_ENCODING_JSON}
-	watch, err := s.start(ctx, params, s.NewSender(ctx, params, nil, func(context.Context, *access.Lease, edge.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	watch, err := s.start(ctx, params, s.NewSender(ctx, params, nil, func(context.Context, *access.Lease, streamlife.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.NewSender(ctx, params, nil, func(ctx context.Context, under *access.Lease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.NewSender(ctx, params, nil, func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 		return under.Send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()

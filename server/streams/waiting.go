@@ -10,7 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -95,5 +95,5 @@ func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) 
 	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
 	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
 	defer s.response.Reset()
-	return s.outlet(ctx, nil, edge.Guard{}, &s.response)
+	return s.outlet(ctx, nil, streamlife.Guard{}, &s.response)
 }

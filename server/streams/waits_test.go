@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/counts"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
@@ -58,7 +58,7 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 		last, contact := time.Now(), time.Now().Add(-time.Second)
 		sent := 0
 		s := &eventSender{delivered: &delivery{"10", "token"}, markedAt: last, lastContact: contact}
-		s.outlet = func(_ context.Context, _ *access.Lease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+		s.outlet = func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 			if silence := time.Since(last); silence >= 10*time.Second {
 				t.Errorf("silent for %v", silence)
 			}

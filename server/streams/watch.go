@@ -14,7 +14,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -91,11 +93,11 @@ func (w *watch) switchScope(ctx context.Context, switchTo func(watcher, *informe
 
 // outlet sends a response under an access lease; see Lease.send. It does not retain the
 // response.
-type outlet[R any] func(ctx context.Context, under *access.Lease, guarded edge.Guard, response R) error
+type outlet[R any] func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response R) error
 
 // outletTo returns the outlet of a stream that has one part.
 func outletTo[R any](stream *connect.ServerStream[R]) outlet[*R] {
-	return func(ctx context.Context, lease *access.Lease, guarded edge.Guard, response *R) error {
+	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *R) error {
 		return lease.Send(ctx, guarded, func() error { return stream.Send(response) })
 	}
 }
@@ -103,13 +105,13 @@ func outletTo[R any](stream *connect.ServerStream[R]) outlet[*R] {
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
 	outlet   outlet[*kubeconnectv1.WatchResponse]
-	part     *edge.StreamPart
+	part     *streamlife.StreamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchFormat
 	Messages bool // the caller's codec needs decoded messages
 	Memory   budget.Messages
-	Metrics  *edge.Metrics     // nil: nothing is counted
-	sent     edge.SentMessages // of the resource
+	Metrics  *observe.Metrics     // nil: nothing is counted
+	sent     observe.SentMessages // of the resource
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
@@ -126,7 +128,7 @@ type delivery struct {
 // follow sends the watcher's batches until the client disconnects or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
-	s.part.Follow(w.cache.Resource())
+	s.part.SetResource(w.cache.Resource())
 	s.sent = s.Metrics.SentMessages(w.cache.Resource().String())
 	for {
 		if err := s.followScope(ctx, w); err != nil {
@@ -182,7 +184,7 @@ func (s *eventSender) repeat(ctx context.Context, freshness informerhub.Freshnes
 		return nil
 	}
 	s.response.Freshness = encode.Freshness(freshness)
-	return s.sendEncoded(ctx, nil, edge.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
+	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
 }
 
 // followScope renews the lease if that is due, and switches to the scope that the lease now has.
@@ -273,7 +275,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			return err
 		}
 		s.sent.Add(encoded.Count, batch.Since)
-		edge.NoteObjects(ctx, encoded.Count)
+		call.NoteObjects(ctx, encoded.Count)
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
 			s.delivered = &delivery{position.Version, encoded.Token}
@@ -305,13 +307,13 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held budget.H
 		if w.page != nil && encoded.Token != "" {
 			s.response.Page = w.page.changedState
 		}
-		if err := s.sendEncoded(ctx, w.lease, edge.Guard{Awaited: held.Awaited}, encoded); !errors.Is(err, access.ErrDue) {
+		if err := s.sendEncoded(ctx, w.lease, streamlife.Guard{Contended: held.Awaited}, encoded); !errors.Is(err, access.ErrDue) {
 			return err
 		}
 	}
 }
 
-func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded edge.Guard, encoded encode.Response) error {
+func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, encoded encode.Response) error {
 	if s.response.Freshness != nil {
 		s.markedAt = time.Now()
 	}
@@ -339,7 +341,7 @@ func (w *Watches) cacheToWatch(ctx context.Context, lease *access.Lease, query i
 		return cache, func() {}, err
 	}
 	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{
-		Client: w.clients.For(lease.Caller.Identity).HTTP, Caller: edge.CallerKey(lease.Caller.Identity),
+		Client: w.clients.For(lease.Caller.Identity).HTTP, Caller: call.CallerKey(lease.Caller.Identity),
 		Query: query, MetadataOnly: metadataOnly,
 	})
 	if err != nil {

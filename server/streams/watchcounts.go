@@ -14,7 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/reads"
@@ -69,15 +70,15 @@ func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchC
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := w.newCountsSender(ctx, params, &edge.StreamPart{Stream: open}, outletTo(stream))
+	sender := w.newCountsSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
 	return w.Run(ctx, &countsPart{watches: w, params: params, sender: sender})
 }
 
 // newCountsSender returns the sender of live counts.
-func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
+func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
 	return &countsSender{
 		outlet: send, part: of, plan: params.plan, interval: params.interval,
-		memory: budget.Messages{Queue: w.sending, Caller: edge.CallerKey(edge.IdentityFrom(ctx))}, asJSON: edge.WantsMessages(ctx),
+		memory: budget.Messages{Queue: w.sending, Caller: call.CallerKey(call.IdentityFrom(ctx))}, asJSON: call.WantsMessages(ctx),
 	}
 }
 

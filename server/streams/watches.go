@@ -19,7 +19,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -37,9 +40,9 @@ type Watches struct {
 	reads      *reads.Reads
 	leases     access.Leases
 	generation string // of resume tokens
-	callers    *edge.Callers
-	metrics    *edge.Metrics
-	streams    *edge.Streams
+	callers    *gate.Callers
+	metrics    *observe.Metrics
+	streams    *streamlife.Streams
 	sending    *fairqueue.Queue // memory for the messages that streams send, by caller
 	counted    *follow.Followers[counts.PlanKey, *counts.State]
 	pages      *follow.Followers[sorted.OrderKey, *sorted.Objects]
@@ -55,11 +58,11 @@ type Config struct {
 	Leases  access.Leases
 	// Generation is part of every resume token: a token of another generation leads to a snapshot.
 	Generation string
-	Callers    *edge.Callers
-	Limits     edge.Limits
-	Metrics    *edge.Metrics
+	Callers    *gate.Callers
+	Limits     gate.Limits
+	Metrics    *observe.Metrics
 	// Streams are the open watches. Default: streams without a maximum age.
-	Streams *edge.Streams
+	Streams *streamlife.Streams
 	// Kept is charged for what is kept for callers.
 	Kept *ledger.Ledger
 }
@@ -69,7 +72,7 @@ func New(config Config) *Watches {
 	w := &Watches{
 		hub: config.Hub, targets: config.Targets, clients: config.Clients, reads: config.Reads, leases: config.Leases,
 		generation: config.Generation, callers: config.Callers, metrics: config.Metrics,
-		streams:   cmp.Or(config.Streams, edge.NewStreams(0)),
+		streams:   cmp.Or(config.Streams, streamlife.NewStreams(0)),
 		sending:   config.Metrics.Queue("stream_message_bytes", budget.NewMessageQueue()),
 		counted:   follow.NewFollowers[counts.PlanKey, *counts.State](config.Kept),
 		pages:     follow.NewFollowers[sorted.OrderKey, *sorted.Objects](config.Kept),
@@ -154,7 +157,7 @@ func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := w.NewSender(ctx, params, &edge.StreamPart{Stream: open}, outletTo(stream))
+	sender := w.NewSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
 	return w.Run(ctx, &WatchPart{Watches: w, Params: params, Sender: sender})
 }
 
@@ -183,10 +186,10 @@ func (p *WatchPart) follow(ctx context.Context) error {
 func (p *WatchPart) resourceName() string { return p.Params.Resource }
 
 // NewSender returns the sender of the events of a watch.
-func (w *Watches) NewSender(ctx context.Context, params WatchParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
+func (w *Watches) NewSender(ctx context.Context, params WatchParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
 	return &eventSender{
-		outlet: send, part: of, encoding: params.encoding, patches: params.patches, Messages: edge.WantsMessages(ctx),
-		Memory: budget.Messages{Queue: w.sending, Caller: edge.CallerKey(edge.IdentityFrom(ctx))}, Metrics: w.metrics,
+		outlet: send, part: of, encoding: params.encoding, patches: params.patches, Messages: call.WantsMessages(ctx),
+		Memory: budget.Messages{Queue: w.sending, Caller: call.CallerKey(call.IdentityFrom(ctx))}, Metrics: w.metrics,
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 )
 
 // maxWatches bounds the watches and counts of one stream.
@@ -24,12 +26,12 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 	if err != nil {
 		return err
 	}
-	caller, more := edge.CallerKey(edge.IdentityFrom(ctx)), len(params.parts)-1
+	caller, more := call.CallerKey(call.IdentityFrom(ctx)), len(params.parts)-1
 	if err := w.callers.AcquireStreams(caller, more); err != nil {
 		return err
 	}
 	defer w.callers.ReleaseStreams(caller, more)
-	release, err := w.callers.HoldStreams(caller, edge.CredentialKey(edge.IdentityFrom(ctx)), more)
+	release, err := w.callers.HoldStreams(caller, call.CredentialKey(call.IdentityFrom(ctx)), more)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 	defer end(nil)
 	many := &manyStream{watches: w, params: params, open: open, sender: newManySender(stream, params), end: end}
 	many.followAll(ctx)
-	if why := edge.UnreadOf(ctx).Why(); why != nil {
+	if why := streamlife.UnreadOf(ctx).Why(); why != nil {
 		return why
 	}
 	return context.Cause(ctx)
@@ -55,7 +57,7 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 type manyStream struct {
 	watches *Watches
 	params  manyParams
-	open    *edge.OpenStream
+	open    *streamlife.OpenStream
 	sender  *manySender
 	end     context.CancelCauseFunc // ends the stream with an error
 }
@@ -68,7 +70,7 @@ func (s *manyStream) followAll(ctx context.Context) {
 	}
 	var following sync.WaitGroup
 	for i, part := range s.params.parts {
-		ctx, end := edge.BeginPart(ctx, part.resource)
+		ctx, end := call.BeginPart(ctx, part.resource)
 		following.Go(func() {
 			defer end()
 			follow(ctx, i)
@@ -80,7 +82,7 @@ func (s *manyStream) followAll(ctx context.Context) {
 // followTogether follows a part, and ends the stream when the part ends. Nothing is sent before each
 // part has started, or waits for its first snapshot: if one is rejected, all are.
 func (s *manyStream) followTogether(ctx context.Context, index int) {
-	params, part := s.params.parts[index], s.newPart(ctx, index, &edge.StreamPart{Stream: s.open})
+	params, part := s.params.parts[index], s.newPart(ctx, index, &streamlife.StreamPart{Stream: s.open})
 	err := part.start(ctx)
 	if err != nil {
 		s.end(params.errorAt(index, err))
@@ -94,7 +96,7 @@ func (s *manyStream) followTogether(ctx context.Context, index int) {
 // followAlone follows a part, and sends why it has ended. If the reason concerns the whole stream, the
 // stream ends.
 func (s *manyStream) followAlone(ctx context.Context, index int) {
-	of := &edge.StreamPart{Stream: s.open}
+	of := &streamlife.StreamPart{Stream: s.open}
 	err := s.watches.Run(ctx, s.newPart(ctx, index, of))
 	of.NoteBegun(ctx)
 	if !endsStream(ctx, err) {
@@ -110,11 +112,11 @@ func (s *manyStream) followAlone(ctx context.Context, index int) {
 // endsStream reports whether the error of a part is one of its stream or of its caller: the stream has
 // ended, the client does not read it, or the caller is no longer authenticated.
 func endsStream(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || edge.UnreadOf(ctx).Why() != nil || connect.CodeOf(edge.ConnectError(err)) == connect.CodeUnauthenticated
+	return ctx.Err() != nil || streamlife.UnreadOf(ctx).Why() != nil || connect.CodeOf(callerrors.ConnectError(err)) == connect.CodeUnauthenticated
 }
 
 // newPart returns one of the parts.
-func (s *manyStream) newPart(ctx context.Context, index int, of *edge.StreamPart) part {
+func (s *manyStream) newPart(ctx context.Context, index int, of *streamlife.StreamPart) part {
 	switch params := s.params.parts[index]; {
 	case params.rejected != nil:
 		return rejectedPart{params.resource, params.rejected}

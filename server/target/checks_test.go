@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
 func TestCheckName_RejectsInvalidNames(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCheckName_RejectsInvalidNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckName(test.resource, test.namespace, test.name)
-			if (err == nil) != test.ok || err != nil && !strings.Contains(edge.ConnectError(err).Error(), "invalid_argument") {
+			if (err == nil) != test.ok || err != nil && !strings.Contains(callerrors.ConnectError(err).Error(), "invalid_argument") {
 				t.Errorf("returned %v", err)
 			}
 		})

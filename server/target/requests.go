@@ -12,7 +12,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -23,11 +25,11 @@ func (c *Resolver) Resolve(ctx context.Context, name string) (informerhub.Resour
 	}
 	if strings.Contains(name, "/") {
 		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
-			"\"deployments.apps\", and the subresource in the field subresource", edge.CutName(name))
+			"\"deployments.apps\", and the subresource in the field subresource", callerrors.CutName(name))
 	}
 	resource, err := c.hub.Resolver().Resolve(ctx, name)
 	if err == nil {
-		edge.NoteResource(ctx, name, resource.String())
+		call.NoteResource(ctx, name, resource.String())
 	}
 	return resource, err
 }
@@ -95,7 +97,7 @@ func CheckSubresource(subresource string) error {
 
 // CheckSegment rejects a value that is too long, or not a valid segment of the API server's paths.
 func CheckSegment(field, value string) error {
-	if err := edge.CheckLength(field, value); err != nil {
+	if err := bounds.CheckLength(field, value); err != nil {
 		return err
 	}
 	if wrong := content.IsPathSegmentName(value); len(wrong) > 0 {

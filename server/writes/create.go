@@ -11,7 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -49,7 +49,7 @@ func (w *Writes) Create(ctx context.Context, request *kubeconnectv1.CreateReques
 		if err != nil {
 			return writeResponse{}, err
 		}
-		edge.NoteObject(ctx, manifest.Head.Metadata.Namespace, manifest.Head.Metadata.Name)
+		call.NoteObject(ctx, manifest.Head.Metadata.Namespace, manifest.Head.Metadata.Name)
 		target, err := createTarget(resource, params.objectParams, manifest.Head)
 		if err != nil {
 			return writeResponse{}, err

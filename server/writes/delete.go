@@ -11,7 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -94,7 +94,7 @@ func (w *Writes) versionAfter(ctx context.Context, dest change.Target, dryRun bo
 	}
 	ctx, cancel := context.WithTimeout(ctx, deletionPatience)
 	defer cancel()
-	clients := []*http.Client{w.clients.For(edge.IdentityFrom(ctx)).HTTP}
+	clients := []*http.Client{w.clients.For(call.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}

@@ -15,7 +15,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -85,7 +85,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
 			return body.Data, change.CheckData(body.Data) // YAML is allowed too; the API server parses it
 		}
-		if err := edge.CheckJSONValues("data", body.Data); err != nil {
+		if err := bounds.CheckJSONValues("data", body.Data); err != nil {
 			return nil, err
 		}
 		var value any

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -33,7 +33,7 @@ func New(hub *informerhub.Hub, targets *target.Resolver, clients *auth.ClientFac
 
 // writer returns a writer that acts as the caller.
 func (w *Writes) writer(ctx context.Context) change.Writer {
-	return change.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx)), Sends: func() { edge.NoteSent(ctx) }}
+	return change.Writer{Clients: w.clients.For(call.IdentityFrom(ctx)), Sends: func() { call.NoteSent(ctx) }}
 }
 
 // writeResponse is the response to a change.
@@ -53,7 +53,7 @@ func (w *Writes) change(ctx context.Context, dest change.Target, requested chang
 	if err != nil {
 		return writeResponse{}, err
 	}
-	edge.NoteObject(ctx, object.Namespace(), object.Name())
+	call.NoteObject(ctx, object.Namespace(), object.Name())
 	view := encode.View{Encoding: encoding, Messages: true}
 	if err := budget.ReserveWriteResponse(ctx, len(done.Body)+view.Memory([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err

@@ -14,13 +14,14 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
-	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 func Some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
@@ -45,7 +46,7 @@ func ManyPods(t *testing.T, count int) []*informerhub.Object {
 
 // CalledBy returns the context of a call.
 func CalledBy(ctx context.Context, name string) context.Context {
-	return edge.WithCaller(ctx, edge.Caller{Identity: auth.Identity{Username: name}})
+	return call.WithCaller(ctx, call.Caller{Identity: auth.Identity{Username: name}})
 }
 
 // WidgetsWith returns custom objects, one for each of the specs in JSON.
