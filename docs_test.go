@@ -13,7 +13,7 @@ import (
 // name. The name of a test follows that of its folder.
 func TestDocs_NameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	for _, doc := range []string{"docs/security.md", "docs/scenarios.md", "docs/drills.md", "docs/releases.md"} {
+	for _, doc := range []string{"docs/security.md", "docs/limits.md", "docs/scenarios.md", "docs/drills.md", "docs/releases.md"} {
 		t.Run(doc, func(t *testing.T) {
 			t.Parallel()
 			namesTestsThatExist(t, readDoc(t, doc))
@@ -23,7 +23,7 @@ func TestDocs_NameTestsThatExist(t *testing.T) {
 
 func namesTestsThatExist(t *testing.T, doc string) {
 	t.Helper()
-	named := regexp.MustCompile("`([a-z0-9/]+)`((?:,? Test\\w+)+)").FindAllStringSubmatch(doc, -1)
+	named := regexp.MustCompile("`([a-z0-9/]+)`((?:,?\\s+Test\\w+)+)").FindAllStringSubmatch(doc, -1)
 	if len(named) == 0 {
 		t.Fatal("no test is named")
 	}
@@ -69,13 +69,15 @@ func TestReleasesDoc_NamesThePackagesOfThePreviousVersion(t *testing.T) {
 	}
 }
 
-// TestSecurityDoc_NamesFlagsThatExist compares docs/security.md with the flags of the service.
-func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
+// TestDocs_NameFlagsThatExist compares pages for operators with the flags of the service.
+func TestDocs_NameFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	flags := readDoc(t, "cmd/server/flags.go") + readDoc(t, "cmd/server/oidc.go") + readDoc(t, "cmd/server/reviews.go")
-	for _, found := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(readDoc(t, "docs/security.md"), -1) {
-		if !strings.Contains(flags, `"`+found[1]+`"`) {
-			t.Errorf("there is no flag --%s", found[1])
+	for _, doc := range []string{"docs/security.md", "docs/limits.md"} {
+		for _, found := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(readDoc(t, doc), -1) {
+			if !strings.Contains(flags, `"`+found[1]+`"`) {
+				t.Errorf("%s names the flag --%s, which does not exist", doc, found[1])
+			}
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 	eventsEach = 10
 	// reserve is the memory for garbage, and for lists in light use.
 	reserve = 512 * mib
-	// callersBound is what callers can use in the worst case: docs/operations.md.
+	// callersBound is what callers can use in the worst case: docs/planning.md.
 	callersBound = 500e6 + 1350e6
 	// streamsOfReplica is the number of streams with which a replica has nearly all connections that
 	// are allowed by default.

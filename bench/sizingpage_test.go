@@ -54,7 +54,7 @@ func TestSizingPage_HasTheMeasuredFigures(t *testing.T) {
 	}
 }
 
-// TestSizing_TheDocumentedSumsSuffice compares the sums of the chart and of docs/operations.md, which
+// TestSizing_TheDocumentedSumsSuffice compares the sums of the chart and of docs/planning.md, which
 // operators compute without a table, with what was measured.
 func TestSizing_TheDocumentedSumsSuffice(t *testing.T) {
 	measured := measuredSizing(t)
@@ -73,11 +73,11 @@ func TestSizing_TheDocumentedSumsSuffice(t *testing.T) {
 		},
 		{
 			"a pod", `\| cached objects \| ([\d.]+) KB for each pod`,
-			[]string{"docs", "operations.md"}, (plannedContent + measured.Objects.AdditionalBytes) / 1e3,
+			[]string{"docs", "planning.md"}, (plannedContent + measured.Objects.AdditionalBytes) / 1e3,
 		},
 		{
 			"a stream", `\| streams \| ([\d.]+) KB for each`,
-			[]string{"docs", "operations.md"}, measured.Streams.OwnBytes / 1e3,
+			[]string{"docs", "planning.md"}, measured.Streams.OwnBytes / 1e3,
 		},
 	} {
 		found := regexp.MustCompile(test.pattern).FindStringSubmatch(fileText(t, test.file...))

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// documented returns the manifests in docs/operations.md.
+// documented returns the manifests in docs/planning.md.
 func documented(t *testing.T) (all []manifest) {
 	t.Helper()
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, "docs/operations.md"), -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, "docs/planning.md"), -1) {
 		all = append(all, parse(t, block[1])...)
 	}
 	return all
 }
 
-func TestOperationsDoc_HasValidManifests(t *testing.T) {
+func TestPlanningDoc_HasValidManifests(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	installCRDs(ctx, t, controlPlane)
@@ -38,14 +38,14 @@ func TestOperationsDoc_HasValidManifests(t *testing.T) {
 	install.wantNone(t)
 	for _, kind := range []string{"HorizontalPodAutoscaler", "Ingress", "HTTPRoute", "GRPCRoute", "BackendTLSPolicy"} {
 		if !kinds[kind] {
-			t.Errorf("docs/operations.md has no %s", kind)
+			t.Errorf("docs/planning.md has no %s", kind)
 		}
 	}
 }
 
-// TestOperationsDoc_NamesWhatTheChartInstalls compares the manifests of the page with its release:
+// TestPlanningDoc_NamesWhatTheChartInstalls compares the manifests of the page with its release:
 // kubeconnect, in the namespace kubeconnect.
-func TestOperationsDoc_NamesWhatTheChartInstalls(t *testing.T) {
+func TestPlanningDoc_NamesWhatTheChartInstalls(t *testing.T) {
 	t.Parallel()
 	installed := release{"kubeconnect", "kubeconnect", required()}.manifests(t)
 	deployment, service := ofKind[appsv1.Deployment](t, installed, "Deployment")[0], serviceNamed(t, installed, "kubeconnect")
@@ -100,7 +100,8 @@ func TestDocs_NameValuesThatExist(t *testing.T) {
 	chart, err := loadChart()
 	succeeds(t, err)
 	for page, names := range map[string]*regexp.Regexp{
-		"docs/operations.md": regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|resources)\\.[A-Za-z.]+)"),
+		"docs/operations.md": regexp.MustCompile("`((?:service|balance|termination|metrics|resources)\\.[A-Za-z.]+)"),
+		"docs/planning.md":   regexp.MustCompile("`((?:service|balance|flowSchema|connections|metrics|networkPolicy|resources)\\.[A-Za-z.]+)"),
 		"docs/security.md":   regexp.MustCompile("`((?:auth|connections|limits|metrics|networkPolicy|resources|tls|writes)\\.[A-Za-z.]+)"),
 		"docs/flags.md":      regexp.MustCompile("Chart:\\s`([A-Za-z.]+)`"),
 	} {
