@@ -134,26 +134,25 @@ func (l *Lease) EndOfPeriod(ctx context.Context, err error) error {
 	return err
 }
 
-// renew renews the lease: it authenticates the caller and checks its permissions, as at the start
-// of the stream. It returns errUnconfirmed if the cluster cannot be asked.
-func (l *Lease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }
-
-// keep renews the lease if that is due. While the cluster cannot be asked, it calls withhold before
-// each further attempt. It reports whether it has called withhold.
-func (l *Lease) RenewUntilValid(ctx context.Context, withhold func() error) (withheld bool, err error) {
+// RenewUntilValid renews the lease if that is due. While the cluster cannot be asked, it calls withhold and waits before
+// each further attempt.
+func (l *Lease) RenewUntilValid(ctx context.Context, withhold func() error) error {
 	for l.isDue() {
-		err := l.renew(ctx)
+		err := l.renewIn(ctx, ctx)
 		if errors.Is(err, errUnconfirmed) {
-			withheld, err = true, withhold()
+			if err = withhold(); err == nil {
+				err = l.awaitRetry(ctx)
+			}
 		}
 		if err != nil {
-			return withheld, err
+			return err
 		}
 	}
-	return withheld, nil
+	return nil
 }
 
-// renewIn renews the lease like renew, and gives up when reviewCtx is done.
+// renewIn renews the lease: it authenticates the caller and checks its permissions, as at the start of the stream. It gives up
+// when reviewCtx is done, and returns errUnconfirmed if the cluster cannot be asked.
 func (l *Lease) renewIn(ctx, reviewCtx context.Context) error {
 	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
 	defer cancel()
@@ -187,6 +186,19 @@ func (l *Lease) Send(ctx context.Context, guarded streamlife.Guard, send func() 
 		guarded.Holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
 	}
 	return streamlife.UnreadOf(ctx).During(ctx, guarded, send)
+}
+
+// SendWhenValid calls send, which sends a message by Send, under a valid lease: the lease is renewed before if that is due, and send
+// is called again if it returns ErrDue. See RenewUntilValid for withhold.
+func (l *Lease) SendWhenValid(ctx context.Context, withhold, send func() error) error {
+	for {
+		if err := l.RenewUntilValid(ctx, withhold); err != nil {
+			return err
+		}
+		if err := send(); !errors.Is(err, ErrDue) {
+			return err
+		}
+	}
 }
 
 // mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while
@@ -253,8 +265,8 @@ func (l *Lease) extend(identity auth.Identity, scope auth.Namespaces, now time.T
 	}
 }
 
-// pause waits until the next attempt to renew.
-func (l *Lease) AwaitRetry(ctx context.Context) error {
+// awaitRetry waits until the next attempt to renew.
+func (l *Lease) awaitRetry(ctx context.Context) error {
 	pause := min(confirmPause<<min(l.attempts, 10), maxConfirmPause)
 	l.attempts++
 	select {

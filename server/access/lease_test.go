@@ -34,7 +34,7 @@ func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
 					all.Go(func() {
 						time.Sleep(rand.N(20 * time.Second))
 						lease, err := leases.Grant(call.WithCaller(ctx, caller), ToWatch(informerhub.Resource{Version: "v1", Name: "nodes"}, "", "", ""))
-						for ; err == nil; _, err = lease.RenewUntilValid(ctx, func() error { return nil }) {
+						for ; err == nil; err = lease.RenewUntilValid(ctx, func() error { return nil }) {
 							if left := time.Until(lease.Due); left > defaultRecheck {
 								t.Errorf("the lease is valid for %s", left)
 							}

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"errors"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
@@ -21,21 +20,15 @@ type leasedSender struct {
 // sendPermitted calls send under a valid lease. While the message is unread, the given number of
 // logs counts as unread.
 func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() error) error {
-	for {
-		if err := s.renew(ctx); err != nil {
-			return err
-		}
-		unread := unreadLogs{queue: s.unread, caller: call.CallerKey(s.lease.Caller.Identity), account: ledger.From(ctx), count: int64(logs)}
-		err := s.lease.Send(ctx, streamlife.Guard{Fits: unread.fits}, send)
-		unread.end()
-		if !errors.Is(err, access.ErrDue) {
-			return err
-		}
-	}
+	unread := unreadLogs{queue: s.unread, caller: call.CallerKey(s.lease.Caller.Identity), account: ledger.From(ctx), count: int64(logs)}
+	defer unread.end()
+	return s.lease.SendWhenValid(ctx, nothing, func() error { return s.lease.Send(ctx, streamlife.Guard{Fits: unread.fits}, send) })
 }
 
-// renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
+// renew renews the lease if that is due.
 func (s *leasedSender) renew(ctx context.Context) error {
-	_, err := s.lease.RenewUntilValid(ctx, func() error { return s.lease.AwaitRetry(ctx) })
-	return err
+	return s.lease.RenewUntilValid(ctx, nothing)
 }
+
+// nothing is what is sent while the cluster cannot be asked.
+func nothing() error { return nil }

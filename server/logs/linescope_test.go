@@ -35,7 +35,7 @@ func TestPodChanges_ReadNoLostNamespace(t *testing.T) {
 	key := podKey{"lost", "web"}
 	sent := make(chan loglines.Change, 1)
 	changes := &podChanges{changes: sent, known: map[podKey]string{key: "uid"}}
-	if err := changes.lose(t.Context(), &access.Lease{Scope: servertest.Some("a")}, key); err != nil {
+	if err := changes.lose(t.Context(), servertest.Some("a"), key); err != nil {
 		t.Fatal(err)
 	}
 	if change := <-sent; change.Gone != loglines.PodNotSelected {

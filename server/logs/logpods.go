@@ -4,14 +4,10 @@ import (
 	"context"
 	"log/slog"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 	"github.com/kubeconnect/kubeconnect/server/reads"
-	"github.com/kubeconnect/kubeconnect/server/streams"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
@@ -48,13 +44,9 @@ func (p *Pods) listPods(ctx context.Context, params logLinesParams, to *podChang
 	return to.sendAll(ctx, loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: len(namespaces) == 0}, list.Snapshot.Objects)
 }
 
-// watchPods follows the selected pods by a watch whose events are not sent to the client.
+// watchPods follows the selected pods by a watch.
 func (p *Pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
-	sender := p.watches.NewSender(ctx, params.WatchParams, nil, to.outlet)
-	sender.Messages = true
-	sender.Memory.Queue = budget.NewMessageQueue() // the client may read slowly, without delaying other streams
-	sender.Metrics = nil                           // no client receives the events
-	return p.watches.Run(ctx, &streams.WatchPart{Watches: p.watches, Params: params.WatchParams, Sender: sender})
+	return p.watches.Follow(ctx, params.WatchParams, to)
 }
 
 type podKey struct{ namespace, name string }
@@ -84,73 +76,60 @@ func (c *podChanges) sendAll(ctx context.Context, notice loglines.Notice, pods [
 		return err
 	}
 	for _, pod := range pods {
-		text, err := pod.AppendMaskedJSON(nil, c.params.Fields)
-		if err != nil {
-			slog.Warn("a pod cannot be read", "namespace", pod.Namespace(), "pod", pod.Name(), "error", err)
-			continue
-		}
-		if err := c.sendPod(ctx, pod.Namespace(), pod.Name(), pod.UID(), text); err != nil {
+		if err := c.sendPod(ctx, pod.Masked(c.params.Fields)); err != nil {
 			return err
 		}
 	}
 	return c.send(ctx, loglines.Change{Synced: true})
 }
 
-func (c *podChanges) sendPod(ctx context.Context, namespace, name, uid string, text []byte) error {
-	pod, err := loglines.ReadPod(namespace, name, uid, text)
-	if err != nil {
-		slog.Warn("a pod cannot be read", "namespace", namespace, "pod", name, "error", err)
-		return nil
-	}
-	return c.send(ctx, loglines.Change{Pod: pod})
-}
-
-// outlet is the outlet of the watch of the pods. There is no lease while the watch waits, when no pod
-// is sent.
-func (c *podChanges) outlet(ctx context.Context, under *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
-	if response.GetResource() != nil || len(response.GetWarnings()) > 0 {
-		namespaces := response.GetNamespaces()
-		notice := loglines.Notice{Warnings: response.GetWarnings(), Namespaces: namespaces, CoversAll: response.GetResource() != nil && len(namespaces) == 0}
-		if err := c.send(ctx, loglines.Change{Notice: &notice}); err != nil {
-			return err
+// sendPod sends a pod, of which only the fields that loglines needs are read.
+func (c *podChanges) sendPod(ctx context.Context, object *informerhub.Object) error {
+	text, err := object.JSON()
+	if err == nil {
+		var pod loglines.Pod
+		if pod, err = loglines.ReadPod(object.Namespace(), object.Name(), object.UID(), text); err == nil {
+			return c.send(ctx, loglines.Change{Pod: pod})
 		}
 	}
-	for _, event := range response.GetEvents() {
-		if err := c.apply(ctx, under, event); err != nil {
-			return err
-		}
-	}
+	slog.Warn("a pod cannot be read", "namespace", object.Namespace(), "pod", object.Name(), "error", err)
 	return nil
 }
 
-func (c *podChanges) apply(ctx context.Context, under *access.Lease, event *kubeconnectv1.Event) error {
-	pod := event.GetObject()
-	key := podKey{pod.GetNamespace(), pod.GetName()}
-	switch event.GetType() {
-	case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+// Notify implements streams.Receiver.
+func (c *podChanges) Notify(ctx context.Context, warnings, namespaces []string, coversAll bool) error {
+	return c.send(ctx, loglines.Change{Notice: &loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: coversAll}})
+}
+
+// Receive implements streams.Receiver.
+func (c *podChanges) Receive(ctx context.Context, scope auth.Namespaces, event informerhub.Event) error {
+	switch event.Type {
+	case informerhub.Reset:
 		c.listed = map[podKey]struct{}{}
-	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
-		return c.sync(ctx, under)
-	case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
-		c.known[key] = pod.GetUid()
+	case informerhub.Synced:
+		return c.sync(ctx, scope)
+	case informerhub.Added, informerhub.Modified:
+		key := podKey{event.Object.Namespace(), event.Object.Name()}
+		c.known[key] = event.Object.UID()
 		if c.listed != nil {
 			c.listed[key] = struct{}{}
 		}
-		return c.sendPod(ctx, pod.GetNamespace(), pod.GetName(), pod.GetUid(), pod.GetJson())
-	case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+		return c.sendPod(ctx, event.Object)
+	case informerhub.Deleted:
+		key := podKey{event.Object.Namespace(), event.Object.Name()}
 		delete(c.listed, key)
-		return c.lose(ctx, under, key)
+		return c.lose(ctx, scope, key)
 	}
 	return nil
 }
 
 // sync ends a snapshot: known pods that it does not contain are gone.
-func (c *podChanges) sync(ctx context.Context, under *access.Lease) error {
+func (c *podChanges) sync(ctx context.Context, scope auth.Namespaces) error {
 	for key := range c.known {
 		if _, ok := c.listed[key]; ok {
 			continue
 		}
-		if err := c.lose(ctx, under, key); err != nil {
+		if err := c.lose(ctx, scope, key); err != nil {
 			return err
 		}
 	}
@@ -159,15 +138,15 @@ func (c *podChanges) sync(ctx context.Context, under *access.Lease) error {
 }
 
 // lose sends that a pod is no longer selected. Whether it still exists is not read outside the scope
-// of the lease: the caller must not learn it.
-func (c *podChanges) lose(ctx context.Context, under *access.Lease, key podKey) error {
+// that the caller can read: the caller must not learn it.
+func (c *podChanges) lose(ctx context.Context, scope auth.Namespaces, key podKey) error {
 	uid, ok := c.known[key]
 	if !ok {
 		return nil
 	}
 	delete(c.known, key)
 	reason := loglines.PodDeleted
-	if !under.Scope.Contains(key.namespace) || c.exists(ctx, key, uid) {
+	if !scope.Contains(key.namespace) || c.exists(ctx, key, uid) {
 		reason = loglines.PodNotSelected
 	}
 	return c.send(ctx, loglines.Change{Pod: loglines.Pod{Namespace: key.namespace, Name: key.name, UID: uid}, Gone: reason})

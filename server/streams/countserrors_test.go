@@ -70,8 +70,9 @@ func TestWatchCounts_AnErrorIsSentUnderAValidLease(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer counted.close()
+			sender.attach(counted)
 			ended := make(chan error, 1)
-			go func() { ended <- sender.sendNext(ctx, counted) }()
+			go func() { ended <- sender.send(ctx, struct{}{}) }()
 			servertest.Until(t, "the response waits for memory", func() bool { return s.sending.Delays("other") })
 			if test.revokes {
 				rights.Change(func() { rights.May = servertest.Some() })

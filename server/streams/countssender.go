@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -27,6 +28,9 @@ type countsSender struct {
 	interval time.Duration
 	asJSON   bool // the caller's codec writes JSON
 
+	counted *liveCounts // that are followed; set by attach, like leased
+	leased  leasedStream[struct{}]
+
 	total     counts.Group // the total that was sent last
 	warnings  []string     // those of the moment that was sent last
 	sentAt    time.Time    // when the last response began to be sent
@@ -40,7 +44,7 @@ var errRescoped = errors.New("the scope of the access lease has changed")
 // whileWaiting calls begin, and sends responses without counts at an interval until begin returns.
 func (s *countsSender) whileWaiting(ctx context.Context, begin *starting, followCounts func() (*liveCounts, error)) (*liveCounts, error) {
 	return whileWaiting(ctx, func(ctx context.Context) error {
-		return s.send(ctx, nil, streamlife.Guard{}, &kubeconnectv1.WatchCountsResponse{Freshness: begin.freshness()})
+		return s.sendUnder(ctx, nil, streamlife.Guard{}, &kubeconnectv1.WatchCountsResponse{Freshness: begin.freshness()})
 	}, followCounts)
 }
 
@@ -48,111 +52,70 @@ func (s *countsSender) whileWaiting(ctx context.Context, begin *starting, follow
 // scope changes, which is errRescoped.
 func (s *countsSender) follow(ctx context.Context, c *liveCounts) error {
 	defer c.close()
+	s.attach(c)
 	s.part.SetResource(c.cache.Resource())
-	for {
-		if err := s.keepLease(ctx, c); err != nil {
-			return err
-		}
-		if err := s.followPeriod(ctx, c); err != nil {
-			return err
-		}
-	}
+	return s.leased.follow(ctx)
 }
 
-// followPeriod sends responses until the lease must be renewed, or has been renewed by a send.
-func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
-	period, cancel := c.lease.Period(ctx)
-	defer cancel()
-	for due := c.lease.Due; c.lease.Due.Equal(due); {
-		if err := s.await(period, c); err != nil {
-			return c.lease.EndOfPeriod(ctx, err)
-		}
-		if err := s.sendNext(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+// attach makes c the counts that are followed.
+func (s *countsSender) attach(c *liveCounts) {
+	s.counted, s.leased = c, leasedStream[struct{}]{c.lease, s}
 }
 
-// keepLease renews the lease if that is due. It returns errRescoped if the lease then has another
-// scope. While the cluster cannot be asked, only stale responses without changes are sent.
-func (s *countsSender) keepLease(ctx context.Context, c *liveCounts) error {
-	withheld, err := c.lease.RenewUntilValid(ctx, func() error { return s.withhold(ctx, c) })
-	if err != nil {
-		return err
-	}
-	if withheld {
-		s.sentAt = time.Time{} // a response reports at once that the counts are current again
-	}
-	if !c.lease.Scope.Equal(c.scope) {
-		return errRescoped
-	}
-	return nil
+// scope implements source.
+func (s *countsSender) scope() auth.Namespaces { return s.counted.scope }
+
+// rescope implements source.
+func (s *countsSender) rescope(context.Context) error { return errRescoped }
+
+// markedAt implements source.
+func (s *countsSender) markedAt() (time.Time, bool) {
+	return s.sentAt, s.counted.at.Epoch != 0 && !s.sentAt.IsZero()
 }
 
-// withhold sends the counts that the client has as stale, and waits until the next attempt to renew
-// the lease.
-func (s *countsSender) withhold(ctx context.Context, c *liveCounts) error {
-	if c.at.Epoch != 0 {
-		if err := s.repeat(ctx, c, true); err != nil {
-			return err
-		}
+// repeat implements source. It sends the counts that the client has.
+func (s *countsSender) repeat(ctx context.Context, stale bool) error {
+	if stale {
+		defer func() { s.sentAt = time.Time{} }() // a response reports at once that the counts are current again
 	}
-	return c.lease.AwaitRetry(ctx)
+	if s.counted.at.Epoch == 0 {
+		return nil
+	}
+	last := countsUpdate{at: s.counted.at, Difference: counts.Difference{Total: s.total}}
+	last.at.Freshness.Stale = stale || last.at.Freshness.Stale
+	return s.sendUnder(ctx, nil, streamlife.Guard{}, s.encode(last))
 }
 
-// repeat sends the counts that the client has.
-func (s *countsSender) repeat(ctx context.Context, c *liveCounts, stale bool) error {
-	last := countsUpdate{at: c.at, Difference: counts.Difference{Total: s.total}}
-	last.at.Freshness.Stale = stale
-	return s.send(ctx, nil, streamlife.Guard{}, s.encode(c, last))
-}
-
-// await blocks until a response is due: because the counts have changed and the interval has passed, at
-// the pace of the caller's streams, or because nothing was sent for a while. It fails with informerhub.ErrInterrupted if the lease may
-// have changed.
-func (s *countsSender) await(ctx context.Context, c *liveCounts) error {
+// next implements source. It blocks until a response is due: because the counts have changed and the interval has passed, at
+// the pace of the caller's streams, or because nothing was sent for a while.
+func (s *countsSender) next(ctx context.Context, changed <-chan struct{}) (none struct{}, err error) {
 	quiet, cancel := context.WithDeadline(ctx, s.sentAt.Add(BookmarkInterval))
 	defer cancel()
-	err := s.awaitChange(quiet, c)
-	if err == nil && c.at.Epoch == 0 {
-		return nil // the caller has asked for the first counts, which therefore wait for no turn
+	err = s.awaitChange(quiet, changed)
+	if err == nil && s.counted.at.Epoch == 0 {
+		return none, nil // the caller has asked for the first counts, which therefore wait for no turn
 	}
 	if err == nil {
-		err = s.awaitInterval(quiet, c)
+		err = s.awaitInterval(quiet, changed)
 	}
 	switch {
 	case err == nil:
-		return s.awaitTurn(ctx, c)
-	case ctx.Err() == nil && quiet.Err() != nil:
-		return nil
-	}
-	return err
-}
-
-// awaitTurn blocks until it is the turn of the stream, by the pace of its caller. While that takes long, it sends the counts that the
-// client has.
-func (s *countsSender) awaitTurn(ctx context.Context, c *liveCounts) error {
-	for {
-		waiting, cancel := context.WithDeadlineCause(ctx, s.sentAt.Add(waitingInterval), errWaiting)
-		endTurn, err := fairqueue.BeginTurn(waiting)
-		cancel()
+		endTurn, err := fairqueue.BeginTurn(ctx)
 		if err == nil {
 			endTurn()
 		}
-		if !errors.Is(err, errWaiting) {
-			return err
-		}
-		if err := s.repeat(ctx, c, c.at.Freshness.Stale); err != nil {
-			return err
-		}
+		return none, err
+	case ctx.Err() == nil && quiet.Err() != nil:
+		return none, nil
 	}
+	return none, err
 }
 
 // awaitChange blocks until the counts, or whether they are stale, are not as the client has them.
-func (s *countsSender) awaitChange(ctx context.Context, c *liveCounts) error {
+func (s *countsSender) awaitChange(ctx context.Context, interrupt <-chan struct{}) error {
+	c := s.counted
 	for changed := false; !changed; {
-		if err := c.follower.Wait(ctx, c.at, c.lease.Changed); err != nil {
+		if err := c.follower.Wait(ctx, c.at, interrupt); err != nil {
 			return err
 		}
 		if err := c.follower.Read(func(state *counts.State, at follow.Moment) {
@@ -168,13 +131,13 @@ func (s *countsSender) awaitChange(ctx context.Context, c *liveCounts) error {
 }
 
 // awaitInterval blocks until the interval since the last response with changes has passed.
-func (s *countsSender) awaitInterval(ctx context.Context, c *liveCounts) error {
+func (s *countsSender) awaitInterval(ctx context.Context, interrupt <-chan struct{}) error {
 	passed := time.NewTimer(time.Until(s.changedAt.Add(s.interval)))
 	defer passed.Stop()
 	select {
 	case <-passed.C:
 		return nil
-	case <-c.lease.Changed:
+	case <-interrupt:
 		return informerhub.ErrInterrupted
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -188,25 +151,25 @@ type countsUpdate struct {
 	changed bool
 }
 
-// sendNext sends the difference to the published counts. It sends no changes before the interval has
-// passed.
-func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
+// send implements source. It sends the difference to the published counts, but no changes before the interval has passed.
+func (s *countsSender) send(ctx context.Context, _ struct{}) error {
+	c := s.counted
 	if err := s.part.Settle(false); err != nil {
 		return err
 	}
-	held, err := s.reserve(ctx, c)
+	held, err := s.reserve(ctx)
 	if err != nil {
-		return s.permittedError(ctx, c, err)
+		return s.permittedError(ctx, err)
 	}
 	defer held.Release()
-	update, err := s.next(c)
+	update, err := s.update()
 	if err == nil && len(update.Groups) > 0 {
 		err = c.keeping.Resize(update.HeldBytes())
 	}
 	if err != nil {
-		return s.permittedError(ctx, c, err)
+		return s.permittedError(ctx, err)
 	}
-	if err := s.sendPermitted(ctx, c, held, s.encode(c, update)); err != nil {
+	if err := s.sendPermitted(ctx, held, s.encode(update)); err != nil {
 		return err
 	}
 	s.part.NoteBegun(ctx)
@@ -219,15 +182,13 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 
 // permittedError returns an error of the follower under a valid lease. The error can name an object
 // that the caller was not permitted to read any more when it was created.
-func (s *countsSender) permittedError(ctx context.Context, c *liveCounts, err error) error {
-	if err := s.keepLease(ctx, c); err != nil {
-		return err
-	}
-	return err
+func (s *countsSender) permittedError(ctx context.Context, err error) error {
+	return s.leased.send(ctx, s.check, func() error { return err })
 }
 
 // reserve reserves memory for the next response.
-func (s *countsSender) reserve(ctx context.Context, c *liveCounts) (budget.Held, error) {
+func (s *countsSender) reserve(ctx context.Context) (budget.Held, error) {
+	c := s.counted
 	size := 0
 	if err := c.follower.Read(func(state *counts.State, at follow.Moment) {
 		size = state.BytesSince(c.at.Generation, at.Epoch != c.at.Epoch)
@@ -237,8 +198,9 @@ func (s *countsSender) reserve(ctx context.Context, c *liveCounts) (budget.Held,
 	return s.memory.ReserveMessage(ctx, size, s.asJSON)
 }
 
-// next reads the next update.
-func (s *countsSender) next(c *liveCounts) (update countsUpdate, err error) {
+// update reads the next update.
+func (s *countsSender) update() (update countsUpdate, err error) {
+	c := s.counted
 	due := c.at.Epoch == 0 || time.Since(s.changedAt) >= s.interval
 	err = c.follower.Read(func(state *counts.State, at follow.Moment) {
 		changed := at.Epoch != c.at.Epoch || state.ChangedSince(c.at.Generation)
@@ -256,7 +218,8 @@ func (s *countsSender) next(c *liveCounts) (update countsUpdate, err error) {
 }
 
 // encode returns an update as a response, which the client must receive: it has the groups then.
-func (s *countsSender) encode(c *liveCounts, update countsUpdate) *kubeconnectv1.WatchCountsResponse {
+func (s *countsSender) encode(update countsUpdate) *kubeconnectv1.WatchCountsResponse {
+	c := s.counted
 	response := &kubeconnectv1.WatchCountsResponse{
 		Reset_:          update.Reset,
 		TotalCount:      update.Total.Count(),
@@ -283,20 +246,23 @@ func (s *countsSender) encode(c *liveCounts, update countsUpdate) *kubeconnectv1
 	return response
 }
 
-// sendPermitted sends a response under a valid lease. It renews the lease first if that is due.
-func (s *countsSender) sendPermitted(ctx context.Context, c *liveCounts, held budget.Held, response *kubeconnectv1.WatchCountsResponse) error {
-	for {
-		if err := s.keepLease(ctx, c); err != nil {
-			return err
-		}
-		if err := s.send(ctx, c.lease, streamlife.Guard{Contended: held.Awaited}, response); !errors.Is(err, access.ErrDue) {
-			return err
-		}
-	}
+// sendPermitted sends a response under a valid lease.
+func (s *countsSender) sendPermitted(ctx context.Context, held budget.Held, response *kubeconnectv1.WatchCountsResponse) error {
+	return s.leased.send(ctx, s.check, func() error {
+		return s.sendUnder(ctx, s.counted.lease, streamlife.Guard{Contended: held.Awaited}, response)
+	})
 }
 
-// send sends a response under a lease; see Lease.send.
-func (s *countsSender) send(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+// check returns errRescoped if the lease has another scope than the counts.
+func (s *countsSender) check() error {
+	if !s.counted.lease.Scope.Equal(s.counted.scope) {
+		return errRescoped
+	}
+	return nil
+}
+
+// sendUnder sends a response under a lease; see [access.Lease.Send].
+func (s *countsSender) sendUnder(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 	s.sentAt = time.Now()
 	return s.outlet(ctx, lease, guarded, response)
 }

@@ -42,7 +42,8 @@ func TestWatchCounts_TheIntervalBeginsWhenAResponseIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer counted.close()
-	if err := sender.sendNext(ctx, counted); err != nil {
+	sender.attach(counted)
+	if err := sender.send(ctx, struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	if sent.IsZero() || sender.changedAt.Before(sent) {
@@ -77,11 +78,12 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sender.attach(counted)
 		return sender, counted
 	}
 	sender, counted := start()
 	before := l.Kept()["jane"]
-	if err := sender.sendNext(ctx, counted); err != nil {
+	if err := sender.send(ctx, struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	charged := l.Kept()["jane"] - before
@@ -93,7 +95,7 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, refused := start()
-	if err := other.sendNext(ctx, refused); !errors.Is(err, ledger.ErrFull) {
+	if err := other.send(ctx, struct{}{}); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("a second stream without memory: %v", err)
 	}
 	refused.close()
@@ -114,7 +116,7 @@ func TestStreams_BeginWithoutATurn(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			sender := s.NewSender(ctx, params, nil, func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
+			sender := s.newSender(ctx, params, nil, func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 				if response.GetPage() != nil {
 					return begun
 				}

@@ -329,31 +329,3 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 
 var errJoinsTooLarge = apierror.BadRequest("the joins of the page have too many or too large related objects: at most %d MiB in all: "+
 	"give a smaller limit, fewer fields, or call List at an interval", maxJoinedPageBytes>>20)
-
-// isPermitted reports whether the caller still has the permissions that the results of joins depend
-// on.
-func (p *livePage) isPermitted() bool {
-	return p == nil || p.joined == nil || p.joined.lease.CoversRelated(p.joined.permitted)
-}
-
-// release releases the results of joins that were computed last: they were sent, or are not needed.
-func (p *livePage) release() {
-	if p == nil {
-		return
-	}
-	p.places = nil
-	if p.joined != nil {
-		_ = p.joined.unsent.Resize(0)
-	}
-}
-
-// joinedBytes returns the size of the results of joins in the last batch.
-func (p *livePage) joinedBytes() (size int) {
-	if p == nil {
-		return 0
-	}
-	for _, place := range p.places {
-		size += len(place.Joined)
-	}
-	return size
-}

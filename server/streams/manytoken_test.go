@@ -4,9 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // FuzzManyToken verifies that parsing a token of several watches returns the tokens that were

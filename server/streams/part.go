@@ -15,8 +15,8 @@ type part interface {
 	resourceName() string
 }
 
-// Run starts a part, and follows it until the client disconnects or the part ends.
-func (w *Watches) Run(ctx context.Context, p part) error {
+// run starts a part, and follows it until the client disconnects or the part ends.
+func (w *Watches) run(ctx context.Context, p part) error {
 	if err := p.start(ctx); err != nil {
 		return err
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // recordedToken is a line of testdata/tokens.jsonl: a token that an earlier version has written, and the

@@ -23,12 +23,12 @@ func oneMessageAtATime(t *testing.T, rights *servertest.FakeRights, between func
 	t.Helper()
 	s, ctx := watchesOn(t, servertest.LargePods(5), rights)
 	params := WatchParams{Selection: reads.Selection{Resource: "pods"}, encoding: kubeconnectv1.Encoding_ENCODING_JSON}
-	watch, err := s.start(ctx, params, s.NewSender(ctx, params, nil, func(context.Context, *access.Lease, streamlife.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	watch, err := s.start(ctx, params, s.newSender(ctx, params, nil, func(context.Context, *access.Lease, streamlife.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.NewSender(ctx, params, nil, func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, params, nil, func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 		return under.Send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()
@@ -43,7 +43,7 @@ func oneMessageAtATime(t *testing.T, rights *servertest.FakeRights, between func
 			return nil
 		})
 	})
-	sender.Messages = true
+	sender.messages = true
 	if err = sender.follow(ctx, watch); errors.Is(err, synced) {
 		err = nil
 	}

@@ -10,7 +10,6 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -80,20 +79,4 @@ func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(
 		}
 		quiet.Reset(BookmarkInterval)
 	}
-}
-
-// whileWaiting calls begin, and sends messages at an interval until begin returns. The first message,
-// or the first one of the watch, has the kind.
-func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
-	s.setKind(starting.params.MetadataOnly, starting.lease)
-	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)
-}
-
-// sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
-// token remains valid.
-func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
-	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
-	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
-	defer s.response.Reset()
-	return s.outlet(ctx, nil, streamlife.Guard{}, &s.response)
 }

@@ -18,8 +18,8 @@ import (
 // interruptedWatcher is a watcher of a stream whose permissions have changed.
 type interruptedWatcher struct{ watcher }
 
-func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}) (informerhub.Batch, error) {
-	return informerhub.Batch{}, informerhub.ErrInterrupted
+func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}) (watchBatch, error) {
+	return watchBatch{}, informerhub.ErrInterrupted
 }
 
 // TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange lets the permissions change at the deadline of the client. What
@@ -31,12 +31,16 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 	defer cancel()
 	lease := &access.Lease{Changed: changed}
 	events := &watch{lease: lease, watcher: interruptedWatcher{}}
-	if err := new(eventSender).followPeriod(ctx, events); !errors.Is(err, context.DeadlineExceeded) {
+	sender := new(eventSender)
+	sender.attach(events)
+	if err := sender.leased.followPeriod(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("events end with %v", err)
 	}
 	live := &liveCounts{lease: lease, follower: &follow.Follower[counts.PlanKey, *counts.State]{}}
 	for range 100 {
-		if err := (&countsSender{sentAt: time.Now()}).followPeriod(ctx, live); !errors.Is(err, context.DeadlineExceeded) {
+		sender := &countsSender{sentAt: time.Now()}
+		sender.attach(live)
+		if err := sender.leased.followPeriod(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("counts end with %v", err)
 		}
 	}
@@ -45,9 +49,9 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 // waitingWatcher is a watcher that waits for its turn all the time.
 type waitingWatcher struct{ watcher }
 
-func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}) (informerhub.Batch, error) {
+func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}) (watchBatch, error) {
 	<-ctx.Done()
-	return informerhub.Batch{}, context.Cause(ctx)
+	return watchBatch{}, context.Cause(ctx)
 }
 
 // TestStreams_AreNotSilentWhileTheyWaitForTheirTurn lets a stream wait for a minute.
@@ -57,7 +61,7 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 		defer cancel()
 		last, contact := time.Now(), time.Now().Add(-time.Second)
 		sent := 0
-		s := &eventSender{delivered: &delivery{"10", "token"}, markedAt: last, lastContact: contact}
+		s := &eventSender{delivered: &delivery{"10", "token"}, freshAt: last, lastContact: contact}
 		s.outlet = func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 			if silence := time.Since(last); silence >= 10*time.Second {
 				t.Errorf("silent for %v", silence)
@@ -68,7 +72,8 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 			last, sent = time.Now(), sent+1
 			return nil
 		}
-		err := s.followPeriod(ctx, &watch{lease: &access.Lease{}, watcher: waitingWatcher{}, cache: &informerhub.Cache{}})
+		s.attach(&watch{lease: &access.Lease{}, watcher: waitingWatcher{}, cache: &informerhub.Cache{}})
+		err := s.leased.followPeriod(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
 			t.Errorf("%d bookmarks, and ends with %v", sent, err)
 		}

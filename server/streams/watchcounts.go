@@ -71,7 +71,7 @@ func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchC
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
 	sender := w.newCountsSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
-	return w.Run(ctx, &countsPart{watches: w, params: params, sender: sender})
+	return w.run(ctx, &countsPart{watches: w, params: params, sender: sender})
 }
 
 // newCountsSender returns the sender of live counts.

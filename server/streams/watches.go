@@ -157,45 +157,53 @@ func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := w.NewSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
-	return w.Run(ctx, &WatchPart{Watches: w, Params: params, Sender: sender})
+	sender := w.newSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
+	return w.run(ctx, &watchPart{watches: w, params: params, sender: sender})
 }
 
-// WatchPart is a watch as a part of a stream.
-type WatchPart struct {
-	Watches *Watches // set once, like sender
-	Sender  *eventSender
+// watchPart is a watch as a part of a stream.
+type watchPart struct {
+	watches *Watches // set once, like sender
+	sender  watchSender
 
-	Params WatchParams
+	params WatchParams
 	watch  *watch // the watch that start has started
 }
 
+// watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
+type watchSender interface {
+	// whileWaiting calls begin, and tells the client that the watch waits until begin returns.
+	whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error)
+	// follow sends events until the client disconnects or the watch ends, and closes the watch.
+	follow(ctx context.Context, w *watch) error
+}
+
 // start implements part.
-func (p *WatchPart) start(ctx context.Context) (err error) {
-	p.watch, err = p.Watches.start(ctx, p.Params, p.Sender)
+func (p *watchPart) start(ctx context.Context) (err error) {
+	p.watch, err = p.watches.start(ctx, p.params, p.sender)
 	return err
 }
 
 // follow implements part.
-func (p *WatchPart) follow(ctx context.Context) error {
-	p.Params.resumeToken = "" // newer events have been sent when the watch is started again
-	return p.Sender.follow(ctx, p.watch)
+func (p *watchPart) follow(ctx context.Context) error {
+	p.params.resumeToken = "" // newer events have been sent when the watch is started again
+	return p.sender.follow(ctx, p.watch)
 }
 
 // resourceName implements part.
-func (p *WatchPart) resourceName() string { return p.Params.Resource }
+func (p *watchPart) resourceName() string { return p.params.Resource }
 
-// NewSender returns the sender of the events of a watch.
-func (w *Watches) NewSender(ctx context.Context, params WatchParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
+// newSender returns the sender of the events of a watch.
+func (w *Watches) newSender(ctx context.Context, params WatchParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
 	return &eventSender{
-		outlet: send, part: of, encoding: params.encoding, patches: params.patches, Messages: call.WantsMessages(ctx),
-		Memory: budget.Messages{Queue: w.sending, Caller: call.CallerKey(call.IdentityFrom(ctx))}, Metrics: w.metrics,
+		outlet: send, part: of, encoding: params.encoding, patches: params.patches, messages: call.WantsMessages(ctx),
+		memory: budget.Messages{Queue: w.sending, Caller: call.CallerKey(call.IdentityFrom(ctx))}, metrics: w.metrics,
 	}
 }
 
 // start starts a watch of the selected objects. While it waits for a snapshot, the sender sends
 // messages that it waits.
-func (w *Watches) start(ctx context.Context, params WatchParams, sender *eventSender) (*watch, error) {
+func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSender) (*watch, error) {
 	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*watch, error) {
 		if params.Name != "" {
 			if err := target.CheckName(resource, params.Namespace, params.Name); err != nil {

@@ -97,7 +97,7 @@ func (s *manyStream) followTogether(ctx context.Context, index int) {
 // stream ends.
 func (s *manyStream) followAlone(ctx context.Context, index int) {
 	of := &streamlife.StreamPart{Stream: s.open}
-	err := s.watches.Run(ctx, s.newPart(ctx, index, of))
+	err := s.watches.run(ctx, s.newPart(ctx, index, of))
 	of.NoteBegun(ctx)
 	if !endsStream(ctx, err) {
 		err = s.sender.sendError(ctx, index, err)
@@ -124,7 +124,7 @@ func (s *manyStream) newPart(ctx context.Context, index int, of *streamlife.Stre
 		sender := s.watches.newCountsSender(ctx, *params.counts, of, s.sender.countsOutlet(index))
 		return &countsPart{watches: s.watches, params: *params.counts, sender: sender}
 	default:
-		sender := s.watches.NewSender(ctx, *params.watch, of, s.sender.watchOutlet(index))
-		return &WatchPart{Watches: s.watches, Params: *params.watch, Sender: sender}
+		sender := s.watches.newSender(ctx, *params.watch, of, s.sender.watchOutlet(index))
+		return &watchPart{watches: s.watches, params: *params.watch, sender: sender}
 	}
 }

@@ -1,0 +1,228 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/observe"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+)
+
+// outlet sends a response under an access lease; see [access.Lease.Send]. It does not retain the
+// response.
+type outlet[R any] func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response R) error
+
+// outletTo returns the outlet of a stream that has one part.
+func outletTo[R any](stream *connect.ServerStream[R]) outlet[*R] {
+	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *R) error {
+		return lease.Send(ctx, guarded, func() error { return stream.Send(response) })
+	}
+}
+
+// eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
+type eventSender struct {
+	outlet   outlet[*kubeconnectv1.WatchResponse]
+	part     *streamlife.StreamPart
+	encoding kubeconnectv1.Encoding
+	patches  kubeconnectv1.PatchFormat
+	messages bool // the caller's codec needs decoded messages
+	memory   budget.Messages
+	metrics  *observe.Metrics
+	sent     observe.SentMessages // of the resource
+
+	watch  *watch // that is followed; set by attach, like leased
+	leased leasedStream[watchBatch]
+
+	response    kubeconnectv1.WatchResponse // the next message
+	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
+	freshAt     time.Time                   // when the last message with a freshness began to be sent
+	lastContact time.Time                   // time as of which what has been sent is complete
+}
+
+// delivery is the progress of a client.
+type delivery struct {
+	version string
+	token   string // to resume with
+}
+
+// follow sends the watcher's batches until the client disconnects or the watch ends.
+func (s *eventSender) follow(ctx context.Context, w *watch) error {
+	defer w.close()
+	s.attach(w)
+	s.part.SetResource(w.cache.Resource())
+	s.sent = s.metrics.SentMessages(w.cache.Resource().String())
+	return s.leased.follow(ctx)
+}
+
+// attach makes w the watch that is followed.
+func (s *eventSender) attach(w *watch) { s.watch, s.leased = w, leasedStream[watchBatch]{w.lease, s} }
+
+// next implements source.
+func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) (watchBatch, error) {
+	return s.watch.watcher.NextUntil(ctx, changed)
+}
+
+// markedAt implements source. The client can be told nothing at a position that it cannot resume at.
+func (s *eventSender) markedAt() (time.Time, bool) { return s.freshAt, s.delivered != nil }
+
+// scope implements source.
+func (s *eventSender) scope() auth.Namespaces { return s.watch.scope }
+
+// rescope implements source.
+func (s *eventSender) rescope(ctx context.Context) error {
+	if err := s.part.Settle(false); err != nil {
+		return err
+	}
+	s.delivered = nil // no position in the new scope corresponds to what was sent
+	s.setKind(s.watch.metadataOnly, s.watch.lease)
+	return s.watch.rescope(ctx)
+}
+
+// repeat implements source. It sends a bookmark of what the client has, if it can be resumed there: the stream has not advanced
+// since its last batch.
+func (s *eventSender) repeat(ctx context.Context, stale bool) error {
+	if stale {
+		s.watch.watcher.RequestBookmark()
+	}
+	if s.delivered == nil {
+		return nil
+	}
+	freshness := informerhub.Freshness{Stale: stale || s.watch.cache.Freshness().Stale, LastContact: s.lastContact}
+	s.response.Freshness = encode.Freshness(freshness)
+	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
+}
+
+// setKind sets the kind, the source and the namespaces of the stream in the next response.
+func (s *eventSender) setKind(metadataOnly bool, lease *access.Lease) {
+	resource := lease.Request.Resource
+	s.response.Resource = encode.ShownKind(encode.Kind(resource), metadataOnly)
+	s.response.Source = sourceOf(resource)
+	s.response.Namespaces, s.response.Warnings = access.Coverage(lease.Request, lease.Scope)
+}
+
+// send implements source. It sends a batch as one or more messages. Messages that several streams send are encoded once.
+func (s *eventSender) send(ctx context.Context, batch watchBatch) error {
+	if batch.Events[0].Type == informerhub.Reset {
+		s.setKind(s.watch.metadataOnly, s.watch.lease)
+		s.part.NoteReset(ctx)
+	}
+	var freshness *kubeconnectv1.Freshness
+	switch batch.Events[len(batch.Events)-1].Type {
+	case informerhub.Synced, informerhub.Bookmark:
+		freshness = encode.Freshness(batch.Freshness)
+	}
+	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
+	err := s.sendBatch(ctx, batch, freshness)
+	if err == nil && freshness != nil {
+		s.part.NoteBegun(ctx)
+	}
+	if contact := batch.Freshness.LastContact; err == nil && contact.After(s.lastContact) {
+		s.lastContact = contact
+	}
+	if errors.Is(err, errNarrowed) {
+		s.response.Reset()
+		s.delivered = nil
+		return s.watch.restart(ctx)
+	}
+	return err
+}
+
+// errNarrowed reports that the rest of a batch was not sent, because the caller can no longer read
+// all of it. It is never returned to callers.
+var errNarrowed = errors.New("the caller can read less")
+
+func (s *eventSender) sendBatch(ctx context.Context, batch watchBatch, freshness *kubeconnectv1.Freshness) error {
+	if err := s.part.Settle(false); err != nil {
+		return err
+	}
+	held, err := s.memory.Reserve(ctx, batch.Batch, batch.joinedBytes(), s.messages)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	defer batch.done()
+	for encoded, err := range s.encoderOf(batch).Responses(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := s.sendPermitted(ctx, batch, held, encoded, freshness); err != nil {
+			return err
+		}
+		s.sent.Add(encoded.Count, batch.Since)
+		call.NoteObjects(ctx, encoded.Count)
+		s.delivered = nil
+		if position, ok := batch.PositionAfter(encoded.Last); ok {
+			s.delivered = &delivery{position.Version, encoded.Token}
+		}
+	}
+	return s.part.Settle(s.delivered != nil)
+}
+
+func (s *eventSender) encoderOf(batch watchBatch) encode.Events {
+	size, _ := batch.Sizes()
+	s.watch.tokens = s.watch.tokens.WithHeld(batch.held)
+	return encode.Events{
+		Batch: batch.Batch, Places: batch.places, Encoding: s.encoding, Patches: s.patches, Tokens: &s.watch.tokens,
+		Heavy: size >= encode.HeavyBatch,
+	}
+}
+
+// sendPermitted sends a message of a batch under a valid lease. It returns errNarrowed if the caller can no longer read all of it.
+func (s *eventSender) sendPermitted(ctx context.Context, batch watchBatch, held budget.Held, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
+	check := func() error {
+		if !access.Covers(s.watch.lease.Scope, s.watch.scope) || batch.permitted != nil && !batch.permitted() {
+			return errNarrowed
+		}
+		return nil
+	}
+	return s.leased.send(ctx, check, func() error {
+		s.response.Freshness = freshness
+		if encoded.Token != "" {
+			s.response.Page = batch.page
+		}
+		return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded)
+	})
+}
+
+func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, encoded encode.Response) error {
+	if s.response.Freshness != nil {
+		s.freshAt = time.Now()
+	}
+	s.response.ResumeToken = encoded.Token
+	encode.Set(&s.response, encoded.Events, s.messages)
+	err := s.outlet(ctx, lease, guarded, &s.response)
+	if errors.Is(err, access.ErrDue) {
+		s.response.ResumeToken, s.response.Events = "", nil
+		s.response.ProtoReflect().SetUnknown(nil)
+		return err
+	}
+	s.response.Reset()
+	return err
+}
+
+// whileWaiting calls begin, and sends messages at an interval until begin returns. The first message,
+// or the first one of the watch, has the kind.
+func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
+	s.setKind(starting.params.MetadataOnly, starting.lease)
+	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)
+}
+
+// sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
+// token remains valid.
+func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
+	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
+	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
+	defer s.response.Reset()
+	return s.outlet(ctx, nil, streamlife.Guard{}, &s.response)
+}

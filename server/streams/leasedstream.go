@@ -1,0 +1,120 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/access"
+)
+
+const (
+	// BookmarkInterval is the longest time that a stream is silent while it waits for changes. It is shorter than the
+	// time after which proxies close a silent stream.
+	BookmarkInterval = 5 * time.Second
+	// waitingInterval is the time since the last bookmark, or counts, after which a stream that waits for its
+	// turn, or for a processor, repeats what its client has: that is promised at least every ten seconds.
+	waitingInterval = 8 * time.Second
+)
+
+// source is what a leasedStream follows: it says what comes next, and encodes it. Its methods are called by the goroutine that
+// follows the stream.
+type source[Item any] interface {
+	// next blocks until there is something to send, or until ctx is done. It returns informerhub.ErrInterrupted if changed
+	// is closed before.
+	next(ctx context.Context, changed <-chan struct{}) (Item, error)
+	// send sends an item, by leasedStream.send.
+	send(ctx context.Context, item Item) error
+	// repeat sends that the client still has everything, or that what it has may be stale, and nothing else. After it was sent
+	// as stale, next returns an item at once that tells the client that it is current again.
+	repeat(ctx context.Context, stale bool) error
+	// markedAt returns when the client was last told how current the stream is; false if there is nothing to repeat.
+	markedAt() (time.Time, bool)
+	// scope returns the namespaces that the source reads, and rescope switches to those of the lease.
+	scope() auth.Namespaces
+	rescope(ctx context.Context) error
+}
+
+// leasedStream sends the items of a source under an access lease. It alone decides when something may be sent, and what the
+// client receives meanwhile:
+//
+//   - An item is sent only under a valid lease. A lease that is due is renewed before.
+//   - While the lease cannot be renewed, because the cluster cannot be asked, the source repeats what the client has, as stale.
+//   - If the scope of the lease changes, the source is switched to it before anything else is sent.
+//   - While the source waits for its turn or for a processor, it repeats what the client has, so that the stream is not silent.
+type leasedStream[Item any] struct {
+	lease  *access.Lease
+	source source[Item]
+}
+
+// follow sends items until the client disconnects or the source ends.
+func (l leasedStream[Item]) follow(ctx context.Context) error {
+	for {
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+		if !l.lease.Scope.Equal(l.source.scope()) {
+			if err := l.source.rescope(ctx); err != nil {
+				return err
+			}
+		}
+		if err := l.followPeriod(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// followPeriod sends items until the lease must be renewed, or has been renewed by a send.
+func (l leasedStream[Item]) followPeriod(ctx context.Context) error {
+	period, cancel := l.lease.Period(ctx)
+	defer cancel()
+	for due := l.lease.Due; l.lease.Due.Equal(due) && l.lease.Scope.Equal(l.source.scope()); {
+		item, err := l.next(ctx, period)
+		if err != nil {
+			return l.lease.EndOfPeriod(ctx, err)
+		}
+		if err := l.source.send(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errWaiting reports that a stream has waited for its turn for waitingInterval. It is never returned to
+// callers.
+var errWaiting = errors.New("the stream still waits for its turn")
+
+// next returns the next item in a period. While that takes long, the source repeats what the client has.
+func (l leasedStream[Item]) next(ctx, period context.Context) (Item, error) {
+	for {
+		waiting, cancel := period, context.CancelFunc(func() {})
+		if at, ok := l.source.markedAt(); ok {
+			waiting, cancel = context.WithDeadlineCause(period, at.Add(waitingInterval), errWaiting)
+		}
+		item, err := l.source.next(waiting, l.lease.Changed)
+		cancel()
+		if !errors.Is(err, errWaiting) {
+			return item, err
+		}
+		if err := l.source.repeat(ctx, false); err != nil {
+			return item, err
+		}
+	}
+}
+
+// renew renews the lease if that is due, and blocks while the cluster cannot be asked.
+func (l leasedStream[Item]) renew(ctx context.Context) error {
+	return l.lease.RenewUntilValid(ctx, func() error { return l.source.repeat(ctx, true) })
+}
+
+// send calls send, which sends a message by Lease.Send, under a valid lease. check returns the reason why the message must not
+// be sent under the lease as it is then; nil if it may be.
+func (l leasedStream[Item]) send(ctx context.Context, check, send func() error) error {
+	return l.lease.SendWhenValid(ctx, func() error { return l.source.repeat(ctx, true) }, func() error {
+		if err := check(); err != nil {
+			return err
+		}
+		return send()
+	})
+}
