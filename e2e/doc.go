@@ -15,7 +15,12 @@
 // processors and with the race detector.
 //
 // The tests are in packages by what they show: scenarios, queries, writes, permissions, limits,
-// faults, transport, clients, console and informer. They share kit, which has control planes, callers,
-// objects and checks. Below it, harness starts processes, traffic writes at random, record records a
-// watch, and validate checks the recording. The programs in callers are written in other languages.
+// faults, daytwo, traces, transport, clients, console, informer and coverage. They share kit, which has
+// control planes, callers, objects and checks. Below kit, harness starts processes, traffic writes at
+// random, record records a watch, and validate checks the recording; costly has the most expensive
+// requests. The programs in callers are written in other languages.
+//
+// Tests with large dependencies are Go modules of their own: deploy tests the Helm chart, and monitoring
+// its alerts and its dashboard. So are the programs cluster, the control plane, and issuer, an OpenID
+// issuer. demo is the program behind `make run`.
 package e2e
