@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // retryTooNew is the retry time, in seconds, for a version that the cache has not reached.
@@ -32,6 +32,84 @@ func beforeDeadline(ctx context.Context, patience time.Duration) time.Duration {
 	return max(0, min(patience, left-min(maxReserve, left/4)))
 }
 
+// snapshotPatience bounds a caller's wait for the first snapshot of a cache.
+const snapshotPatience = 10 * time.Second
+
+// isDenied reports whether the API server has rejected the credential or the permission of a
+// request.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
+// [Hub.Cache] does.
+func (c *Cache) Ready(ctx context.Context) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, snapshotPatience), errNoSnapshot)
+	defer cancel()
+	err := c.ready(waiting)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return err
+	case errors.As(err, &status):
+		return &SnapshotError{c.resource, err}
+	case errors.Is(err, errNoSnapshot) && ctx.Err() == nil:
+		return &SnapshotError{c.resource, c.lastFailure()}
+	}
+	return err
+}
+
+// ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
+// ready returns that failure at once.
+func (c *Cache) ready(ctx context.Context) error {
+	var waiting tracing.Wait
+	defer waiting.End()
+	for {
+		c.mu.RLock()
+		state, changed := c.state, c.changed
+		c.mu.RUnlock()
+		switch {
+		case state.ended != nil:
+			return state.ended
+		case state.synced:
+			return nil
+		case state.failure != nil:
+			return state.failure
+		}
+		waiting.Begin(ctx, "wait for the first snapshot")
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the first snapshot of %s: %w", c.resource, context.Cause(ctx))
+		}
+	}
+}
+
+// lastFailure returns the last error of the API server before the first snapshot.
+func (c *Cache) lastFailure() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.state.lastFailure != nil {
+		return c.state.lastFailure
+	}
+	return errNoSnapshot
+}
+
+// awaitEnd blocks until the cache has ended for good or the context has ended.
+func (c *Cache) awaitEnd(ctx context.Context) {
+	for {
+		c.mu.RLock()
+		ended, changed := c.state.ended, c.changed
+		c.mu.RUnlock()
+		if ended != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Await blocks until the cache has reached a resource version, for at most patience, or until
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.
@@ -45,6 +123,70 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 	}
 	return apierrors.NewTimeoutError(fmt.Sprintf(
 		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
+}
+
+// aheadPatience is the time to wait for a position before the API server is asked whether it has
+// reached that position.
+const aheadPatience = time.Second
+
+// AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.
+func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Duration) error {
+	if c.undone(at) {
+		return ErrUndone
+	}
+	if reached, err := c.await(ctx, at.Version, min(aheadPatience, patience)); reached || err != nil {
+		return err
+	}
+	been, err := c.hasReached(ctx, at.Version)
+	if advanced, _ := c.notAt(at.Version); err == nil && !been && advanced != nil {
+		return ErrUndone
+	}
+	return c.Await(ctx, at.Version, patience)
+}
+
+// hasReached reports whether the API server has reached a version that this cache has not, so that
+// another replica may have issued it. Otherwise the version belongs to a history that was undone.
+func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
+	if advanced, err := c.notAt(version); advanced == nil || err != nil {
+		return false, err
+	}
+	if c.history == nil {
+		return false, errNoHistory
+	}
+	return c.history.hasReached(ctx, version)
+}
+
+// incompletePause is the time for which AwaitComplete does not wait after it has waited in vain:
+// the API server cannot be asked then.
+const incompletePause = 10 * time.Second
+
+// AwaitComplete blocks until the cache has every change at a version, for at most patience. It
+// reports whether the cache has them: there may be more deletions at the version of the last one.
+// It does not wait if it has waited in vain in the last ten seconds.
+func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
+	if time.Now().UnixNano() < c.incompleteUntil.Load() {
+		advanced, err := c.incomplete(version)
+		return advanced == nil && err == nil, err
+	}
+	complete, err := c.awaitUntil(ctx, patience, c.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	if !complete && err == nil {
+		c.incompleteUntil.Store(time.Now().Add(incompletePause).UnixNano())
+	}
+	return complete, err
+}
+
+// incomplete returns a channel that is closed when the cache advances; nil if the cache has every
+// change at a version.
+func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.ended != nil {
+		return nil, c.state.ended
+	}
+	if c.feed.isComplete(version) {
+		return nil, nil
+	}
+	return c.feed.nextVersion(), nil
 }
 
 // awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be

@@ -2,14 +2,23 @@ package informerhub
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
+
+// The types of other packages that are in nearly every signature of this one.
+type (
+	// Object is an object of the cluster. It is immutable.
+	Object = object.Object
+	// Resource is a resource that the cluster serves. It is the key of its cache.
+	Resource = object.Resource
 )
 
 // Cache is the live state of one resource. Its methods are safe for concurrent use.
@@ -81,6 +90,17 @@ type Snapshot struct {
 	unvalued unvaluedCount // the filter's part of Warnings
 }
 
+// Revision identifies the content of one cache at one time. Two equal revisions of caches are of the
+// same content at the same resource version. Every change results in another revision: also a
+// deletion at a version that the cache had already reached, a relist that finds another content of
+// an object at its version, and a history that was undone. Caches of different replicas, and a
+// cache that was evicted and started again, never have equal revisions.
+type Revision struct {
+	epoch   uint64 // random
+	changes uint64 // see feed.last
+	version string
+}
+
 // maxTombstones bounds the deletions of one resource that are retained. A watcher that resumes from
 // before the oldest of them receives a snapshot.
 const maxTombstones = 1 << 16
@@ -122,6 +142,29 @@ func (c *Cache) watched() bool {
 // Resource returns the cached resource.
 func (c *Cache) Resource() Resource { return c.resource }
 
+// Select parses a query for this cache's resource. It fails with a BadRequest error for a malformed
+// selector, and for a field that the API server does not support for the resource. To find that
+// out, the API server may be asked once for each field.
+func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
+	sel, err := c.parse(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.index(ctx, sel); err != nil {
+		return nil, err
+	}
+	sel.cache = c
+	return sel, nil
+}
+
+// checkSelection returns ErrForeignSelection unless the cache has made a selection.
+func (c *Cache) checkSelection(sel *Selection) error {
+	if sel.cache != c {
+		return ErrForeignSelection
+	}
+	return nil
+}
+
 // Get returns one object, or a NotFound error.
 func (c *Cache) Get(namespace, name string) (*Object, error) {
 	c.mu.RLock()
@@ -148,6 +191,68 @@ func (c *Cache) candidates(sel *Selection) candidates {
 	position := c.feed.position(time.Now())
 	position.Version = c.feed.reached()
 	return candidates{c.store.candidates(sel, nil), position, c.feed.isComplete(position.Version)}
+}
+
+// Revision returns the revision of the cache. A read that begins afterwards returns this revision's
+// content or a newer one.
+func (c *Cache) Revision() Revision {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return Revision{c.feed.epoch.id, c.feed.last, c.feed.version}
+}
+
+// Watch returns a watcher of a selection of this cache. Next fails with ErrForeignSelection for a
+// selection of another one. Call Close when done.
+func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
+	if options.Bookmarks <= 0 {
+		options.Bookmarks = defaultBookmarks
+	}
+	return &Watcher{cache: c, selection: sel, options: options}
+}
+
+func (c *Cache) status() Status {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return Status{
+		Resource:  c.resource,
+		Synced:    c.state.synced,
+		Freshness: c.freshnessLocked(),
+		Version:   c.feed.version,
+		Objects:   c.store.count,
+		Bytes:     c.store.bytes,
+		Watchers:  c.feed.watchers.watchers,
+		Changes:   c.feed.end().seq,
+		Relists:   max(0, c.snapshots-1),
+
+		Beginnings: c.beginnings.numbers(),
+
+		WindowSince:    c.feed.knownSince(),
+		Rejected:       c.following.refused,
+		Failures:       c.failures,
+		RelistingSince: c.following.relisting,
+	}
+}
+
+// retainedBytes returns the approximate size of the cache. The objects of the window's changes are
+// counted in addition to those of the store, although some are the same.
+func (c *Cache) retainedBytes() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.store.bytes + c.feed.window.bytes + c.feed.rewinds.size()
+}
+
+// undone reports whether a position lies in a history that is not this cache's.
+func (c *Cache) undone(p Position) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.undone(p)
+}
+
+// uncheckedSince is that of the cache's feed.
+func (c *Cache) uncheckedSince(p Position) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.uncheckedSince(p)
 }
 
 // watchFrom returns the version to watch from, given the last version that was seen. The API server
@@ -367,76 +472,64 @@ func (c *Cache) rewritesLocked(changes []change, version string) bool {
 	return !object.Older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
 }
 
-func readable(items []any) []*Object {
-	objects := make([]*Object, 0, len(items))
-	for _, item := range items {
-		if object := item.(*Object); object.Name() != "" {
-			objects = append(objects, object)
+// takeover is the way in which a cache takes over a snapshot of the API server.
+type takeover int
+
+const (
+	filled    takeover = iota // by the first snapshot
+	relisted                  // as changes since the state before it
+	restarted                 // as a new history: each watcher gets a RESET
+)
+
+// logStart logs the start of a cache.
+func (c *Cache) logStart() { c.log(slog.LevelInfo, "cache started") }
+
+// logEnd logs the end of a cache, and why it has ended.
+func (c *Cache) logEnd(reason string) { c.log(slog.LevelInfo, "cache ended", "reason", reason) }
+
+// logSnapshot logs a snapshot of the API server.
+func (c *Cache) logSnapshot(taken takeover, objects, changes int) {
+	switch taken {
+	case filled:
+		c.log(slog.LevelInfo, "cache filled", "objects", objects, "seconds", time.Since(c.started).Round(time.Millisecond).Seconds())
+	case relisted:
+		c.log(slog.LevelInfo, "cache relisted", "objects", objects, "changes", changes)
+	case restarted:
+		c.log(slog.LevelWarn, "cache begins a new history: all its watchers get a RESET", "objects", objects)
+	}
+}
+
+// slowListInterval is the time after which a list that has not ended is logged, and logged again.
+const slowListInterval = 30 * time.Second
+
+// followList logs the list that began at a time as long as it has not ended.
+func (c *Cache) followList(began time.Time) {
+	time.AfterFunc(slowListInterval, func() {
+		failure, isRunning := c.list(began)
+		if !isRunning {
+			return
 		}
-	}
-	return objects
-}
-
-// changesBetween returns the changes between two states of an object of one name: none if they are
-// equal, and a deletion and a creation if the UIDs differ.
-func changesBetween(before, after *Object) []change {
-	switch {
-	case before == nil:
-		return []change{{after: after, version: after.ResourceVersion()}}
-	case before.UID() != after.UID():
-		return []change{{before: before, version: after.ResourceVersion()}, {after: after, version: after.ResourceVersion()}}
-	case before.ResourceVersion() == after.ResourceVersion():
-		return nil
-	}
-	return []change{{before: before, after: after, version: after.ResourceVersion()}}
-}
-
-// relistedChanges returns the changes between a state of an object and its state in a later
-// snapshot. The content of an object can change without its version: when the schema or the
-// conversion of a CRD changes, or when the API server is another release with other defaults.
-func relistedChanges(before, after *Object, version string) []change {
-	if before.UID() == after.UID() && before.ResourceVersion() == after.ResourceVersion() && !before.SameContent(after) {
-		return []change{{before: before, after: after, version: version}}
-	}
-	return changesBetween(before, after)
-}
-
-// keepsVersion reports whether only the object's content has changed, at the same version.
-func (c change) keepsVersion() bool {
-	return c.before != nil && c.after != nil && c.before.ResourceVersion() == c.after.ResourceVersion()
-}
-
-// diffSnapshots returns the changes between two snapshots, in the order of resource versions. Both
-// snapshots must be in order of namespace and name. Deletions, whose versions are unknown, and
-// changes of the content alone come last, at the version of the later snapshot.
-func diffSnapshots(before, after []*Object, version string) []change {
-	var changes []change
-	for len(before) > 0 || len(after) > 0 {
-		switch order := compareFirst(before, after); {
-		case order < 0:
-			changes = append(changes, change{before: before[0], version: version})
-			before = before[1:]
-		case order > 0:
-			changes = append(changes, changesBetween(nil, after[0])...)
-			after = after[1:]
-		default:
-			changes = append(changes, relistedChanges(before[0], after[0], version)...)
-			before, after = before[1:], after[1:]
+		attributes := []any{"seconds", time.Since(began).Round(time.Second).Seconds()}
+		if failure != nil {
+			attributes = append(attributes, "error", failure)
 		}
-	}
-	slices.SortStableFunc(changes, func(a, b change) int {
-		return object.CompareVersions(a.version, b.version)
+		c.log(slog.LevelWarn, "the list of the API server takes long, or fails", attributes...)
+		c.followList(began)
 	})
-	return changes
 }
 
-// compareFirst compares the first objects of two ordered slices. An empty slice sorts last.
-func compareFirst(a, b []*Object) int {
-	switch {
-	case len(a) == 0:
-		return 1
-	case len(b) == 0:
-		return -1
+// list returns whether the list that began at a time has not ended, and the error of the last attempt;
+// nil if it has not failed.
+func (c *Cache) list(began time.Time) (failure error, isRunning bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.state.failure, c.state.ended == nil && c.following.relisting.Equal(began)
+}
+
+// log logs about a cache. Of a private cache, which serves a single stream, everything is for debugging.
+func (c *Cache) log(level slog.Level, message string, attributes ...any) {
+	if c.isPrivate {
+		level = slog.LevelDebug
 	}
-	return a[0].Compare(b[0].Namespace(), b[0].Name())
+	slog.Log(context.Background(), level, message, append([]any{"resource", c.resource.String()}, attributes...)...)
 }

@@ -2,9 +2,14 @@ package informerhub
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -42,111 +47,6 @@ func (c candidates) count() (count int) {
 		count += len(run)
 	}
 	return count
-}
-
-// selectedPartitions returns the partitions that may have objects of a selection, from the cursor's
-// partition on, in order. The result may share the store's memory.
-func (s *store) selectedPartitions(sel *Selection, cursor *ObjectName) []*partition {
-	firstNamespace := ""
-	if cursor != nil {
-		firstNamespace = cursor.Namespace
-	}
-	switch {
-	case sel.namespace != "":
-		return s.partitionsOf([]string{sel.namespace}, sel)
-	case sel.limited:
-		first, _ := slices.BinarySearch(sel.namespaces, firstNamespace)
-		return s.partitionsOf(sel.namespaces[first:], sel)
-	}
-	return s.partitions[s.partitionIndex(firstNamespace):]
-}
-
-func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []*partition) {
-	for _, namespace := range namespaces {
-		if p := s.byNamespace[namespace]; p != nil && sel.includesNamespace(namespace) {
-			partitions = append(partitions, p)
-		}
-	}
-	s.examined.Add(int64(len(namespaces)))
-	return partitions
-}
-
-// candidates returns a selection's candidates in the partitions that it reaches. If excluded is not
-// nil, partitions that it reaches are left out.
-func (s *store) candidates(sel, excluded *Selection) [][]*Object {
-	if sel.onlyNames != nil {
-		return [][]*Object{s.objectsByNames(sel.onlyNames, excluded)}
-	}
-	partitions := s.selectedPartitions(sel, nil)
-	if excluded != nil {
-		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool {
-			return excluded.includesNamespace(p.namespace)
-		})
-	}
-	runs := s.runs(sel, partitions)
-	for _, run := range runs {
-		s.examined.Add(int64(len(run)))
-	}
-	return runs
-}
-
-func (s *store) runs(sel *Selection, partitions []*partition) [][]*Object {
-	if sel.name != "" {
-		return [][]*Object{objectsNamed(sel.name, partitions)}
-	}
-	all := entriesIn(partitions)
-	if index := s.narrowest(sel.lookups, partitions, all); index != nil {
-		runs := make([][]*Object, index.size())
-		for i := range runs {
-			runs[i] = index.objects(i, partitions)
-		}
-		return runs
-	}
-	run := make([]*Object, 0, all)
-	for _, p := range partitions {
-		run = p.appendAll(run)
-	}
-	return [][]*Object{run}
-}
-
-func objectsNamed(name string, partitions []*partition) (found []*Object) {
-	for _, p := range partitions {
-		if object := p.get(name); object != nil {
-			found = append(found, object)
-		}
-	}
-	return found
-}
-
-func entriesIn(partitions []*partition) (count int) {
-	for _, p := range partitions {
-		count += p.entries.Len()
-	}
-	return count
-}
-
-// objects returns the objects of some partitions that have the i-th label or value.
-func (l *lookup) objects(i int, partitions []*partition) (found []*Object) {
-	for _, p := range partitions {
-		for _, e := range l.entries(p, i) {
-			found = append(found, e.object)
-		}
-	}
-	return found
-}
-
-// objectsByNames returns the objects with the given names, which must be in order.
-func (s *store) objectsByNames(names []ObjectName, excluded *Selection) []*Object {
-	var objects []*Object
-	for i, name := range names {
-		if i > 0 && name.compare(names[i-1]) == 0 || excluded != nil && excluded.includesNamespace(name.Namespace) {
-			continue // the same name with another UID, or excluded
-		}
-		if object := s.get(name.Namespace, name.Name); object != nil {
-			objects = append(objects, object)
-		}
-	}
-	return objects
 }
 
 // merge returns all candidates in order, each once.
@@ -233,4 +133,106 @@ func (c candidates) match(ctx context.Context, sel *Selection) (Snapshot, error)
 // snapshot returns a snapshot of the selected candidates.
 func (c candidates) snapshot(selected []*Object) Snapshot {
 	return Snapshot{Objects: selected, ResourceVersion: c.position.Version, Position: c.position, Complete: c.complete, Examined: c.count()}
+}
+
+// filtering evaluates one filter for the objects of one list.
+type filtering struct {
+	filter   *filter.Filter // nil keeps everything
+	budget   filter.Budget
+	unvalued unvaluedCount
+}
+
+// matches reports whether a selection with this filter contains an object. It returns the errors of
+// passes.
+func (f *filtering) matches(ctx context.Context, sel *Selection, object *Object) (bool, error) {
+	if !sel.matchesWithoutFilter(object) {
+		return false, nil
+	}
+	return f.passes(ctx, object)
+}
+
+// passes reports whether the filter is true for an object. It fails with a BadRequest error if the
+// filter has cost too much for all objects so far.
+func (f *filtering) passes(ctx context.Context, object *Object) (bool, error) {
+	if f.filter == nil {
+		return true, nil
+	}
+	if err := fairqueue.Yield(ctx); err != nil {
+		return false, err
+	}
+	if err := f.budget.Left(); err != nil {
+		return false, apierrors.NewBadRequest(fmt.Sprintf(
+			"filter: %v for all objects together: select fewer by namespace, labels or fields, or ask for less", err))
+	}
+	matches, err := object.PassesFilter(f.filter, &f.budget)
+	f.unvalued.add(object, err)
+	return matches, nil
+}
+
+func (f *filtering) warnings() []string { return f.unvalued.warnings() }
+
+// unvaluedCount counts the objects for which a filter has no value.
+type unvaluedCount struct {
+	total  int // objects that the filter was evaluated for
+	count  int // objects without a value
+	first  string
+	reason error
+}
+
+// add counts an object; reason is nil if the filter has a value for it.
+func (l *unvaluedCount) add(object *Object, reason error) {
+	one := unvaluedCount{total: 1}
+	if reason != nil {
+		one = unvaluedCount{total: 1, count: 1, first: object.Key(), reason: reason}
+	}
+	l.merge(one)
+}
+
+// merge adds a later count.
+func (l *unvaluedCount) merge(later unvaluedCount) {
+	if l.count == 0 {
+		l.first, l.reason = later.first, later.reason
+	}
+	l.total, l.count = l.total+later.total, l.count+later.count
+}
+
+func (l *unvaluedCount) warnings() []string {
+	if l.count == 0 {
+		return nil
+	}
+	more := ""
+	if l.count > 1 {
+		more = ", …"
+	}
+	return []string{fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: %v (%s%s)",
+		l.count, l.total, l.reason, l.first, more)}
+}
+
+// warner decides when a stream warns of objects for which its filter has no value: with each
+// snapshot, and after that at most once in an interval. The zero value is ready for use.
+type warner struct {
+	unvalued unvaluedCount // since the last warning
+	warned   time.Time
+}
+
+// count adds the count of a batch. A snapshot resets the count.
+func (w *warner) count(batch Batch) {
+	if len(batch.Events) > 0 && batch.Events[0].Type == Reset {
+		*w = warner{}
+	}
+	w.unvalued.merge(batch.unvalued)
+}
+
+// warnings returns the warnings of a batch that is about to be delivered.
+func (w *warner) warnings(batch Batch, interval time.Duration) []string {
+	synced := batch.Events[len(batch.Events)-1].Type == Synced
+	if batch.snapshot && !synced || !synced && time.Since(w.warned) < interval {
+		return nil
+	}
+	due := w.unvalued.warnings()
+	w.unvalued = unvaluedCount{}
+	if due != nil {
+		w.warned = time.Now()
+	}
+	return due
 }

@@ -9,10 +9,17 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // A CRD determines the API server's responses for its objects, and no object changes when the CRD
@@ -62,10 +69,6 @@ func newDefinitions(resolver *discovery.Resolver, schemas *discovery.Schemas, cl
 	return &definitions{
 		resolver: resolver, schemas: schemas, client: client, members: make(map[*upstream]context.CancelFunc),
 	}
-}
-
-func (h *Hub) definitionsClient(resource Resource) (rest.Interface, error) {
-	return h.clientFor(resource, h.client, resource.GroupVersionKind())
 }
 
 // join makes a cache's upstream follow the definition of its resource until the returned function
@@ -411,4 +414,125 @@ func (s *definitionsSession) wakeLocked() {
 
 func readDefinition(object *Object) definition {
 	return definition{uid: strings.Clone(object.UID()), generation: object.Generation()}
+}
+
+// followServices compares the caches of custom resources with discovery whenever an APIService
+// changes, until the context ends. A cache whose resource has become part of an aggregated API
+// ends. If APIServices cannot be watched, the caches are compared at an interval.
+func (s *definitionsSession) followServices(ctx context.Context) {
+	for ctx.Err() == nil {
+		refusal := s.watchServices(ctx)
+		if apierrors.IsForbidden(refusal) {
+			s.warnServices.Do(func() {
+				slog.Warn("APIServices cannot be watched; "+
+					"a group that moves to another server is noticed after half a minute", "error", refusal)
+			})
+		}
+		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
+			if !apierrors.IsNotFound(refusal) {
+				s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
+			}
+			pause(ctx, definitionsInterval)
+		}
+	}
+}
+
+// watchServices watches APIServices until the context ends or the API server denies it.
+func (s *definitionsSession) watchServices(ctx context.Context) error {
+	return s.watchMetadata(ctx, discovery.APIServices, &serviceStore{session: s}, func() {})
+}
+
+// serviceStore is the store of a Reflector of APIServices. It stores nothing.
+type serviceStore struct {
+	session *definitionsSession
+	listed  sync.Once
+}
+
+// Add implements cache.ReflectorStore.
+func (s *serviceStore) Add(object any) error { return s.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (s *serviceStore) Update(object any) error {
+	// An APIService is named VERSION.GROUP.
+	_, group, _ := strings.Cut(object.(*Object).Name(), ".")
+	s.session.recordRegrouped(group)
+	return nil
+}
+
+// Delete implements cache.ReflectorStore. A resource that is no longer aggregated is cached once it
+// is discovered again.
+func (s *serviceStore) Delete(any) error { return nil }
+
+// Resync implements cache.ReflectorStore. It does nothing.
+func (s *serviceStore) Resync() error { return nil }
+
+// Replace implements cache.ReflectorStore. The first list needs no comparison, because its
+// APIServices existed when the caches were compared with discovery: see verify.
+func (s *serviceStore) Replace([]any, string) error {
+	first := false
+	s.listed.Do(func() { first = true })
+	if !first {
+		s.session.recordRegrouped("")
+	}
+	return nil
+}
+
+// watchMetadata runs a Reflector that fills a store with the metadata of a resource's objects,
+// until the context ends or the API server denies it, which is the error. It calls failed when a
+// list has failed.
+func (s *definitionsSession) watchMetadata(
+	ctx context.Context, resource Resource, store cache.ReflectorStore, failed func(),
+) error {
+	client, err := s.client(resource)
+	if err != nil {
+		return err
+	}
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	lists := metadataOf(client, resource, refuse, failed)
+	reflector := cache.NewReflectorWithOptions(lists, &Object{}, store, cache.ReflectorOptions{
+		Name: "informerhub", TypeDescription: resource.String(), Backoff: backoff(),
+	})
+	reflector.RunWithContext(ctx)
+	return context.Cause(ctx)
+}
+
+// listThenWatch makes a Reflector list before it watches. A list shows at once whether the service
+// has the permission, and every version of the API server requires the permission to list.
+type listThenWatch struct{ cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported disables watch-list in the Reflector.
+func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// metadataOf lists and watches the metadata of a resource's objects. It calls refuse when the
+// service has no permission, and failed when a list has failed.
+func metadataOf(
+	client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func(),
+) *listThenWatch {
+	recordRefusal := func(err error) error {
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			refuse(err)
+		}
+		return err
+	}
+	return &listThenWatch{cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := metadataRequest(client, resource, object.PartialListKind, options).Do(ctx).Get()
+			if err != nil {
+				failed()
+			}
+			return list, recordRefusal(err)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			events, err := metadataRequest(client, resource, object.PartialKind, options).Watch(ctx)
+			return events, recordRefusal(err)
+		},
+	}}
+}
+
+func metadataRequest(client rest.Interface, resource Resource, kind string, options metav1.ListOptions) *rest.Request {
+	return object.RequestMetadata(client.Get(), resource, kind).
+		Resource(resource.Name).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }

@@ -1,7 +1,10 @@
 package informerhub
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -251,4 +254,229 @@ func (f *feed) locateStep(version string) (seq uint64, ok bool) {
 		return 0, false
 	}
 	return f.window.locate(version)
+}
+
+// position returns the position of the feed's end. If the last changes are deletions, and more may
+// follow at the same version, the position is before them: a client that resumes there receives
+// these deletions again.
+func (f *feed) position(now time.Time) Position {
+	position := Position{Version: f.closed, Epoch: f.epoch.id, Issued: now.Unix()}
+	// A list is unchecked since the version before its own. Without a change since, nothing is known of
+	// its version.
+	if f.unchecked != "" && object.Older(f.unchecked, versionBefore(f.closed)) {
+		position.Unchecked = f.unchecked
+	}
+	return position
+}
+
+// uncheckedSince returns the version since which a caller with a position may lack deletions that this
+// feed has behind it; empty if there is none. The replica that issued the position finds them itself.
+func (f *feed) uncheckedSince(p Position) string {
+	if p.Epoch == f.epoch.id {
+		return ""
+	}
+	return p.Unchecked
+}
+
+// undone reports whether a position lies in a history that is not this feed's.
+func (f *feed) undone(p Position) bool {
+	if p.Epoch == f.epoch.id {
+		return false
+	}
+	wentBack := len(f.endedEpochs) > 0
+	return f.endedEpochs[p.Epoch] || wentBack && p.Issued <= f.epoch.began
+}
+
+// change is one modification of one object. It holds the object before and after, so that any
+// selection can determine whether the object entered it, stayed in it or left it.
+type change struct {
+	seq     uint64  // sequence number in the feed
+	step    uint64  // sequence number of the last change that was applied in the same step
+	at      int64   // time at which the cache has taken it over, in Unix nanoseconds
+	since   int64   // time as of which the cache was complete before it, in Unix nanoseconds
+	before  *Object // nil: the object was created
+	after   *Object // nil: the object was deleted
+	version string  // of the event itself
+	// closes is the version up to which a client holds everything after it was sent this change and
+	// all earlier ones. For a deletion it is older than version: objects that share a lease in etcd
+	// are deleted at one version, and more of them may follow.
+	closes string
+	// relisted reports whether a relist found the change, so that its time is unknown.
+	relisted bool
+}
+
+func (c change) size() int {
+	size := 0
+	if c.before != nil {
+		size += c.before.Size()
+	}
+	if c.after != nil {
+		size += c.after.Size()
+	}
+	return size
+}
+
+// object returns the latest known state of the changed object.
+func (c change) object() *Object {
+	if c.after != nil {
+		return c.after
+	}
+	return c.before
+}
+
+// window is the newest part of the feed: the last changes, without a gap, up to a limit in bytes.
+type window struct {
+	changes []change
+	first   uint64 // sequence number of changes[0], or of the next change if there is none
+	bytes   int    // size of the objects in changes
+	limit   int
+	// trimmed is the version of the last change that was dropped, or the version at which the
+	// window began.
+	trimmed string
+	dropped int64 // the time of the last change that was dropped, in Unix nanoseconds; 0 if there is none
+}
+
+func (w *window) restart(next uint64, version string) {
+	*w = window{first: next, limit: w.limit, trimmed: version}
+}
+
+// push appends the next change, and drops the oldest changes while the window is above its limit.
+func (w *window) push(c change) {
+	w.changes = append(w.changes, c)
+	w.bytes += c.size()
+	c.after.CacheEncodings()
+	for w.bytes > w.limit && len(w.changes) > 0 {
+		w.dropFirst()
+	}
+}
+
+func (w *window) dropFirst() {
+	dropped := w.changes[0]
+	w.bytes -= dropped.size()
+	w.trimmed, w.dropped = dropped.version, dropped.at
+	w.changes[0] = change{} // release its objects
+	w.changes = w.changes[1:]
+	w.first++
+	dropped.before.DropEncodings()
+	dropped.after.DropEncodings()
+}
+
+// at returns the change with a sequence number that the window covers.
+func (w *window) at(seq uint64) *change { return &w.changes[seq-w.first] }
+
+// covers reports whether the window has every change after a sequence number.
+func (w *window) covers(seq uint64) bool { return seq+1 >= w.first }
+
+// after returns the changes after a sequence number that the window covers.
+func (w *window) after(seq uint64) []change {
+	return w.changes[seq+1-w.first:]
+}
+
+// locate returns the sequence number of the last change up to a version, if the window reaches back
+// to that version.
+func (w *window) locate(version string) (seq uint64, ok bool) {
+	if object.Older(version, w.trimmed) {
+		return 0, false
+	}
+	later := sort.Search(len(w.changes), func(i int) bool {
+		return object.CompareVersions(w.changes[i].version, version) > 0
+	})
+	return w.first + uint64(later) - 1, true
+}
+
+// afterDeletion returns the sequence number of a deletion among those that follow a sequence number at
+// one version; that number itself if the deletion is not among them. A relist does not know the order.
+func (w *window) afterDeletion(seq uint64, deletion Deletion) uint64 {
+	for _, c := range w.after(seq) {
+		switch {
+		case c.version != deletion.Version || c.after != nil || c.relisted:
+			return seq
+		case c.before.UID() == deletion.UID:
+			return c.seq
+		}
+	}
+	return seq
+}
+
+// keepsVersion reports whether only the object's content has changed, at the same version.
+func (c change) keepsVersion() bool {
+	return c.before != nil && c.after != nil && c.before.ResourceVersion() == c.after.ResourceVersion()
+}
+
+// changesBetween returns the changes between two states of an object of one name: none if they are
+// equal, and a deletion and a creation if the UIDs differ.
+func changesBetween(before, after *Object) []change {
+	switch {
+	case before == nil:
+		return []change{{after: after, version: after.ResourceVersion()}}
+	case before.UID() != after.UID():
+		return []change{{before: before, version: after.ResourceVersion()}, {after: after, version: after.ResourceVersion()}}
+	case before.ResourceVersion() == after.ResourceVersion():
+		return nil
+	}
+	return []change{{before: before, after: after, version: after.ResourceVersion()}}
+}
+
+// relistedChanges returns the changes between a state of an object and its state in a later
+// snapshot. The content of an object can change without its version: when the schema or the
+// conversion of a CRD changes, or when the API server is another release with other defaults.
+func relistedChanges(before, after *Object, version string) []change {
+	if before.UID() == after.UID() && before.ResourceVersion() == after.ResourceVersion() && !before.SameContent(after) {
+		return []change{{before: before, after: after, version: version}}
+	}
+	return changesBetween(before, after)
+}
+
+// diffSnapshots returns the changes between two snapshots, in the order of resource versions. Both
+// snapshots must be in order of namespace and name. Deletions, whose versions are unknown, and
+// changes of the content alone come last, at the version of the later snapshot.
+func diffSnapshots(before, after []*Object, version string) []change {
+	var changes []change
+	for len(before) > 0 || len(after) > 0 {
+		switch order := compareFirst(before, after); {
+		case order < 0:
+			changes = append(changes, change{before: before[0], version: version})
+			before = before[1:]
+		case order > 0:
+			changes = append(changes, changesBetween(nil, after[0])...)
+			after = after[1:]
+		default:
+			changes = append(changes, relistedChanges(before[0], after[0], version)...)
+			before, after = before[1:], after[1:]
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		return object.CompareVersions(a.version, b.version)
+	})
+	return changes
+}
+
+// compareFirst compares the first objects of two ordered slices. An empty slice sorts last.
+func compareFirst(a, b []*Object) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return a[0].Compare(b[0].Namespace(), b[0].Name())
+}
+
+func readable(items []any) []*Object {
+	objects := make([]*Object, 0, len(items))
+	for _, item := range items {
+		if object := item.(*Object); object.Name() != "" {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// versionBefore returns the version before that of a list; empty if there is none that the API server
+// can be asked for.
+func versionBefore(version string) string {
+	if number := object.VersionNumber(version); number > 1 && number < math.MaxUint64 {
+		return object.FormatVersion(number - 1)
+	}
+	return ""
 }

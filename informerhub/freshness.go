@@ -2,12 +2,17 @@ package informerhub
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -17,13 +22,6 @@ const (
 	// maxUnconfirmed is the time for which a cache is not stale after it has lost its watch, or
 	// while it catches up after reopening it: API servers end every watch after some minutes.
 	maxUnconfirmed = 3 * time.Second
-	// catchUpPatience is the time to wait for a cache to reach the API server's current version,
-	// before the API server is asked for the version again. A watch that is open and has been quiet
-	// for that long, while the API server responds, has nothing to catch up with: some resources,
-	// such as events, have no bookmarks that would show it.
-	catchUpPatience = 5 * time.Second
-	// catchUpPause is the pause after the API server could not be asked.
-	catchUpPause = time.Second
 )
 
 // Freshness is how current a cache is.
@@ -34,6 +32,16 @@ type Freshness struct {
 	// LastContact is the time as of which the cache is known to be complete: it has everything that
 	// had happened by then, apart from the delay of an event.
 	LastContact time.Time
+}
+
+func worst(all []Freshness, result Freshness) Freshness {
+	for _, fresh := range all {
+		result.Stale = result.Stale || fresh.Stale
+		if fresh.LastContact.Before(result.LastContact) {
+			result.LastContact = fresh.LastContact
+		}
+	}
+	return result
 }
 
 // following is how a cache follows the API server.
@@ -88,38 +96,6 @@ func (c *Cache) completeAsOfLocked() time.Time {
 		return asOf
 	}
 	return last
-}
-
-// Freshness returns how current the replica is: the worst value of the caches that have a snapshot.
-// A cache for which the API server returns errors, because the service has lost the permission to
-// list the resource or its conversion webhook is down, is left out while there are others: its own
-// reads are stale, but the API server is reachable. A hub without snapshots delays no reader, and
-// is not stale.
-func (h *Hub) Freshness() Freshness {
-	var counted, refused []Freshness
-	for _, cache := range h.runningCaches() {
-		switch fresh, followed, synced := cache.followed(); {
-		case !synced:
-		case followed.refused:
-			refused = append(refused, fresh)
-		default:
-			counted = append(counted, fresh)
-		}
-	}
-	if len(counted) == 0 {
-		counted = refused
-	}
-	return worst(counted, Freshness{LastContact: h.activity.time()})
-}
-
-func worst(all []Freshness, result Freshness) Freshness {
-	for _, fresh := range all {
-		result.Stale = result.Stale || fresh.Stale
-		if fresh.LastContact.Before(result.LastContact) {
-			result.LastContact = fresh.LastContact
-		}
-	}
-	return result
 }
 
 // followed returns how current the cache is, how it follows the API server, and whether it has a
@@ -202,90 +178,136 @@ func (c *Cache) markUncertain(over *link, since time.Time) {
 	c.startCatchUpLocked()
 }
 
-func (c *Cache) startCatchUpLocked() {
-	select {
-	case c.needsCatchUp <- struct{}{}:
-	default:
-	}
+// maxQuiet is the longest pause between data from the API server in normal operation: it responds
+// to a ping on every HTTP/2 connection that is idle for a second (see
+// HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server). Data that arrives after a longer pause may have
+// been delayed for as long, on a stalled link.
+const maxQuiet = 2500 * time.Millisecond
+
+// activity records when data last arrived from the API server, on any connection of a client.
+type activity struct {
+	// paused is called when data arrives on a connection after a pause longer than maxQuiet, before any
+	// of it is read. since is the time at which data had arrived on it before. Set once; nil if it is
+	// not needed.
+	paused func(over *link, since time.Time)
+
+	mu    sync.Mutex // guards the fields below
+	last  time.Time
+	pings bool // idle connections are pinged, because they are HTTP/2
 }
 
-// confirmCurrent determines, each time that a watch was opened, when the cache has caught up with
-// the API server, and at each bookmark whether the API server has gone back in time. It runs until
-// the context ends.
-func (c *Cache) confirmCurrent(ctx context.Context) {
-	for {
-		select {
-		case <-c.needsCatchUp:
-			c.catchUp(ctx)
-		case <-c.bookmarked:
-			c.compareVersions(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (c *Cache) catchUp(ctx context.Context) {
-	for !c.caughtUp(ctx) {
-		if !pause(ctx, catchUpPause) {
-			return
-		}
-	}
-}
-
-// compareVersions relists the cache if the API server is at an older version than the cache: its
-// etcd was restored from a backup, and the open watch does not report that. An older bookmark does
-// not prove it, because one API server may lag behind another. A list without a version does: its
-// version is not older than anything that any API server has sent before.
-func (c *Cache) compareVersions(ctx context.Context) {
-	c.mu.RLock()
-	following, synced, cached := c.following, c.state.synced, c.feed.version
-	c.mu.RUnlock()
-	if !following.open || following.listing || !synced {
-		return // the next watch is compared when it is open
-	}
-	version, err := c.history.current(ctx)
-	if err != nil || !object.Older(version, cached) {
-		return // without a response, the next bookmark asks again
-	}
-	c.history.relist()
-}
-
-// caughtUp asks the API server for its current version, and blocks until the cache has reached it.
-// A version older than the cache's shows that the history was undone. The cache is then relisted,
-// because the API server accepts a watch from a version that it has not reached yet, and sends
-// nothing. caughtUp reports whether there is nothing more to wait for: the cache is current, or
-// another watch must be opened first.
-func (c *Cache) caughtUp(ctx context.Context) bool {
-	c.mu.RLock()
-	following, synced, lastSeq, cached := c.following, c.state.synced, c.feed.last, c.feed.version
-	c.mu.RUnlock()
-	if !following.open || !synced {
-		return true // called again when a watch is open
-	}
-	requested := time.Now()
-	version, err := c.history.current(ctx)
-	switch {
-	case err != nil:
-		return false
-	case object.Older(version, cached) && following.listing:
-		return false // the list shows the present state
-	case object.Older(version, cached): // etcd was restored from a backup
-		c.history.relist()
-		return true
-	}
-	reached, err := c.awaitFeed(ctx, version, catchUpPatience)
-	if err != nil {
-		return true
-	}
+func (c *activity) time() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.following.disruptions != following.disruptions:
-		return true
-	case !reached && (c.following.listing || c.feed.last != lastSeq):
-		return false
-	}
-	c.following.current, c.following.asOf, c.following.refused = true, requested, false
-	return true
+	return c.last
 }
+
+// record records that data has arrived now.
+func (c *activity) record() { c.advance(time.Now()) }
+
+func (c *activity) advance(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.After(c.last) {
+		c.last = now
+	}
+}
+
+func (c *activity) isPinged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pings
+}
+
+// link is one connection to the API server. What arrives on it shows nothing about another one: a
+// watch can be on a connection that is lost, which takes a while to notice, while new requests get
+// their responses on the next.
+type link struct {
+	net.Conn
+	client *activity // of all connections of the client
+
+	mu   sync.Mutex // guards last
+	last time.Time
+}
+
+// lastContact returns the time at which data last arrived on the link; false if that shows nothing,
+// because nothing is sent on an idle connection.
+func (l *link) lastContact() (time.Time, bool) {
+	if l == nil || !l.client.isPinged() {
+		return time.Time{}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, true
+}
+
+// record records that data has arrived. After a pause, paused comes first: until it returns, nobody may
+// take the time of the arrival for one up to which everything has been received.
+func (l *link) record() {
+	now := time.Now()
+	if before, pinged := l.lastContact(); l.client.paused != nil && pinged && !before.IsZero() && now.Sub(before) > maxQuiet {
+		l.client.paused(l, before)
+	}
+	l.mu.Lock()
+	l.last = now
+	l.mu.Unlock()
+	l.client.advance(now)
+}
+
+func (l *link) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if n > 0 {
+		l.record()
+	}
+	return n, err
+}
+
+// traceLink returns a context for a request, and a function that returns the link over which it was
+// sent; nil if that is unknown.
+func traceLink(ctx context.Context) (context.Context, func() *link) {
+	var used atomic.Pointer[link]
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		conn := got.Conn
+		if secured, ok := conn.(*tls.Conn); ok {
+			conn = secured.NetConn()
+		}
+		over, _ := conn.(*link)
+		used.Store(over)
+	}})
+	return traced, used.Load
+}
+
+// instrument makes the connections of a configuration record when data arrives.
+func (c *activity) instrument(config *rest.Config) {
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &link{Conn: conn, client: c}, nil
+	}
+	config.Wrap(func(over http.RoundTripper) http.RoundTripper { return &instrumentedTransport{over, c} })
+}
+
+// instrumentedTransport records whether connections are HTTP/2.
+type instrumentedTransport struct {
+	http.RoundTripper
+	activity *activity
+}
+
+func (o *instrumentedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.RoundTripper.RoundTrip(request)
+	if err == nil {
+		o.activity.mu.Lock()
+		o.activity.pings = response.ProtoMajor == 2
+		o.activity.mu.Unlock()
+	}
+	return response, err
+}
+
+// WrappedRoundTripper gives client-go access to the inner transport.
+func (o *instrumentedTransport) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }

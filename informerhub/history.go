@@ -3,17 +3,13 @@ package informerhub
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // A cache that has just started has the present objects and the version of each object's last
@@ -134,113 +130,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 	return since, until
 }
 
-// hasReached reports whether the API server has reached a version that this cache has not, so that
-// another replica may have issued it. Otherwise the version belongs to a history that was undone.
-func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
-	if advanced, err := c.notAt(version); advanced == nil || err != nil {
-		return false, err
-	}
-	if c.history == nil {
-		return false, errNoHistory
-	}
-	return c.history.hasReached(ctx, version)
-}
-
-const (
-	// farAheadTTL is the time for which the API server is not asked again about a version that
-	// is far ahead of it.
-	farAheadTTL = 10 * time.Second
-	// mostChanges is more than the number of changes that an API server can make in that time.
-	mostChanges = 10_000_000
-)
-
-// hasReached implements history. Clients can send arbitrary versions. So concurrent callers share
-// one request, and a version that is far ahead is rejected without a request for a while. A version
-// that is near needs a new request, because the API server may have reached it since.
-func (u *upstream) hasReached(ctx context.Context, version string) (bool, error) {
-	if latest, ok := u.versions.LastWithin(farAheadTTL); ok && isFarAhead(latest, version) {
-		return false, nil
-	}
-	current, err := u.versions.Fresh(ctx)
-	return err == nil && !object.Older(current, version), err
-}
-
-// isFarAhead reports whether an API server at one version cannot soon reach another.
-func isFarAhead(current, version string) bool {
-	reached, requested := object.VersionNumber(current), object.VersionNumber(version)
-	return reached < math.MaxUint64-mostChanges && requested > reached+mostChanges
-}
-
-// askCurrent requests the current version for all callers that share the request.
-func (u *upstream) askCurrent() (string, error) { return u.current(context.Background()) }
-
-// current implements history.
-func (u *upstream) current(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, historySeconds*time.Second)
-	defer cancel()
-	return listedVersion(ctx, u.request(metav1.ListOptions{Limit: 1}))
-}
-
-// watchSince watches the events after a version, for at most historySeconds.
-func (u *upstream) watchSince(ctx context.Context, version string) (watch.Interface, error) {
-	seconds := int64(historySeconds)
-	return u.request(metav1.ListOptions{
-		ResourceVersion:     version,
-		AllowWatchBookmarks: true,
-		TimeoutSeconds:      &seconds,
-		Watch:               true,
-	}).Watch(ctx)
-}
-
 // historyPause is the time for which the history is not requested again after the API server sent
 // nothing. It sends nothing for a quiet resource without bookmarks. Each such request takes
 // historySeconds, and waiting streams receive nothing meanwhile.
 const historyPause = 30 * time.Second
-
-// historyError distinguishes an expired version from other errors of the API server.
-func historyError(err error) error {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return errHistoryExpired
-	}
-	return err
-}
-
-// deletions implements history.
-//
-// The API server sends a bookmark only if it is newer than the last event. If the last change of
-// the resource is the last change of the cluster too, that event ends the history.
-func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
-	defer cancel()
-	events, err := u.watchSince(ctx, since)
-	if err != nil {
-		return nil, historyError(err)
-	}
-	defer events.Stop()
-	began, reached := time.Now(), since
-	var deleted []latest
-	for event := range events.ResultChan() {
-		state, ok := event.Object.(*Object)
-		if !ok {
-			if err := historyError(apierrors.FromObject(event.Object)); err == errHistoryExpired {
-				return nil, err
-			}
-			return nil, errHistoryEnded
-		}
-		reached = state.ResourceVersion()
-		// There may be other deletions at the version of a deletion.
-		if object.Older(until, reached) || reached == until && event.Type != watch.Deleted {
-			return deleted, nil
-		}
-		if event.Type == watch.Deleted {
-			deleted = append(deleted, latest{object: state.HeadOnly(), deleted: true, version: state.ResourceVersion()})
-		}
-	}
-	switch {
-	case time.Since(began) < (historySeconds-1)*time.Second:
-		return nil, errHistoryEnded
-	case reached == until: // the API server has sent all deletions at this version meanwhile
-		return deleted, nil
-	}
-	return nil, errHistorySilent
-}

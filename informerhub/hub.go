@@ -10,12 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -246,17 +247,6 @@ func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	return up
 }
 
-// runningCaches returns the running caches.
-func (h *Hub) runningCaches() []*Cache {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	caches := make([]*Cache, 0, len(h.caches))
-	for _, running := range h.caches {
-		caches = append(caches, running.Cache)
-	}
-	return caches
-}
-
 // run feeds one cache until its stop channel is closed. The hub owns the goroutine and waits for it
 // by running.
 func (h *Hub) run(running *runningCache, up *upstream) {
@@ -266,24 +256,6 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.endLocked(running)
-}
-
-// linkPaused makes each cache whose watch is on a link determine what it has missed since the given
-// time, after which nothing has arrived.
-func (h *Hub) linkPaused(over *link, since time.Time) {
-	for _, cache := range slices.Concat(h.runningCaches(), h.privateCaches()) {
-		cache.markUncertain(over, since)
-	}
-}
-
-func (h *Hub) privateCaches() []*Cache {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	caches := make([]*Cache, 0, len(h.private))
-	for private := range h.private {
-		caches = append(caches, private.Cache)
-	}
-	return caches
 }
 
 // endLocked ends a cache, so that a new one of the same resource can be started.
@@ -315,6 +287,197 @@ func (h *Hub) endIdle(running *runningCache) {
 	}
 }
 
+// PrivateConfig returns the configuration for clients of private caches: a copy of the hub's, with
+// the hub's credentials, which a client replaces by those of its user. Its connections record when
+// data arrives on them. [Cache.Freshness] of private caches depends on that.
+func (h *Hub) PrivateConfig() *rest.Config { return rest.CopyConfig(h.privateConfig) }
+
+// Private starts a private cache, and waits for its first snapshot. If the caller's memory is
+// exhausted, Private fails, and watchers of the cache end, with a RequestEntityTooLarge error.
+// Otherwise Private fails as [Hub.Cache] does. The cache ends with the context. Call End when done.
+func (h *Hub) Private(ctx context.Context, resource Resource, options PrivateOptions) (*Private, error) {
+	endTurn, err := h.privateLists.Acquire(ctx, options.Caller, 1)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for a slot to list %s: %w", resource.Name, err)
+	}
+	defer endTurn()
+	private, err := h.startPrivate(ctx, resource, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := private.ready(ctx); err != nil {
+		private.End()
+		return nil, err
+	}
+	return private, nil
+}
+
+func (h *Hub) startPrivate(ctx context.Context, resource Resource, options PrivateOptions) (*Private, error) {
+	client, err := h.clientFor(resource, options.Client, resource.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSelectors(options.Query); err != nil {
+		return nil, err
+	}
+	cache := newCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
+	cache.isPrivate = true
+	up := h.upstreamOf(cache, client)
+	up.scope = scopeOf(options.Query)
+	up.metadataOnly = options.MetadataOnly
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	private := &Private{Cache: cache, cancel: cancel, ended: make(chan struct{})}
+	up.memory = &privateMemory{
+		queue: h.privateBytes, caller: options.Caller, resource: resource,
+		overflow: func(err error) {
+			cache.end(err)
+			cancel()
+		},
+	}
+	h.private[private] = struct{}{}
+	h.running.Add(1)
+	go h.runPrivate(ctx, private, up)
+	return private, nil
+}
+
+// runPrivate feeds one cache until its cancel is called. The hub owns the goroutine and waits for
+// it by running.
+func (h *Hub) runPrivate(ctx context.Context, private *Private, up *upstream) {
+	defer h.running.Done()
+	defer close(private.ended)
+	up.run(ctx)
+	up.memory.end()
+	private.cancel()
+	private.end(ErrClosed)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.private, private)
+}
+
+// Live returns a reader of a resource that sends its requests through an HTTP client.
+func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
+	whole, err := h.clientFor(resource, client, resource.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	part, err := h.clientFor(resource, client, schema.GroupVersionKind{})
+	if err != nil {
+		return nil, err
+	}
+	return &Live{resource: resource, client: whole, part: part, selector: selectorOf(resource)}, nil
+}
+
+// CurrentVersion returns a resource version of a resource that is not older than any change that
+// the API server has confirmed before the call. It lists the metadata of one object in a namespace,
+// or in all namespaces if that is empty, through a client that acts as a caller. With a nil client
+// it uses the hub's own permissions.
+func (h *Hub) CurrentVersion(
+	ctx context.Context, resource Resource, namespace string, httpClient *http.Client,
+) (string, error) {
+	if httpClient == nil {
+		httpClient = h.client
+	}
+	client, err := h.clientFor(resource, httpClient, resource.GroupVersionKind())
+	if err != nil {
+		return "", err
+	}
+	// Without a version in the request, the response is not older than the request.
+	options := metav1.ListOptions{Limit: 1}
+	version, err := listedVersion(ctx, object.RequestMetadata(client.Get(), resource, object.PartialListKind).
+		NamespaceIfScoped(namespace, namespace != "").
+		Resource(resource.Name).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+		MaxRetries(0))
+	if err != nil {
+		return "", discovery.AsUnavailable(ctx, client, err)
+	}
+	return version, nil
+}
+
+// runningCaches returns the running caches.
+func (h *Hub) runningCaches() []*Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	caches := make([]*Cache, 0, len(h.caches))
+	for _, running := range h.caches {
+		caches = append(caches, running.Cache)
+	}
+	return caches
+}
+
+func (h *Hub) privateCaches() []*Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	caches := make([]*Cache, 0, len(h.private))
+	for private := range h.private {
+		caches = append(caches, private.Cache)
+	}
+	return caches
+}
+
+// linkPaused makes each cache whose watch is on a link determine what it has missed since the given
+// time, after which nothing has arrived.
+func (h *Hub) linkPaused(over *link, since time.Time) {
+	for _, cache := range slices.Concat(h.runningCaches(), h.privateCaches()) {
+		cache.markUncertain(over, since)
+	}
+}
+
+// Freshness returns how current the replica is: the worst value of the caches that have a snapshot.
+// A cache for which the API server returns errors, because the service has lost the permission to
+// list the resource or its conversion webhook is down, is left out while there are others: its own
+// reads are stale, but the API server is reachable. A hub without snapshots delays no reader, and
+// is not stale.
+func (h *Hub) Freshness() Freshness {
+	var counted, refused []Freshness
+	for _, cache := range h.runningCaches() {
+		switch fresh, followed, synced := cache.followed(); {
+		case !synced:
+		case followed.refused:
+			refused = append(refused, fresh)
+		default:
+			counted = append(counted, fresh)
+		}
+	}
+	if len(counted) == 0 {
+		counted = refused
+	}
+	return worst(counted, Freshness{LastContact: h.activity.time()})
+}
+
+// HasSnapshot reports whether any cache has a snapshot, so that the hub can serve reads without the
+// API server.
+func (h *Hub) HasSnapshot() bool {
+	return slices.ContainsFunc(h.runningCaches(), func(c *Cache) bool {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		return c.state.synced && c.state.ended == nil
+	})
+}
+
+// Totals returns the numbers of caches.
+func (h *Hub) Totals() Totals {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private)}
+}
+
+// Status returns the state of the caches, in no particular order. It takes each cache's lock for a
+// moment, whatever the size of the cache.
+func (h *Hub) Status() []Status {
+	caches := h.runningCaches()
+	all := make([]Status, len(caches))
+	for i, cache := range caches {
+		all[i] = cache.status()
+	}
+	return all
+}
+
 // clientFor returns a REST client over an HTTP client. It decodes Objects of a resource, or of
 // another kind that the API server converts them to. Without a kind, the kind is read from the
 // response.
@@ -337,4 +500,8 @@ func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.Grou
 		config.WarningHandler = rest.NoWarnings{} // warnings are meant for the caller
 	}
 	return rest.RESTClientForConfigAndClient(config, client)
+}
+
+func (h *Hub) definitionsClient(resource Resource) (rest.Interface, error) {
+	return h.clientFor(resource, h.client, resource.GroupVersionKind())
 }

@@ -3,21 +3,20 @@ package informerhub
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -39,19 +38,6 @@ func (l *Live) MetadataOnly() *Live {
 	only := *l
 	only.metadataOnly = true
 	return &only
-}
-
-// Live returns a reader of a resource that sends its requests through an HTTP client.
-func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
-	whole, err := h.clientFor(resource, client, resource.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	part, err := h.clientFor(resource, client, schema.GroupVersionKind{})
-	if err != nil {
-		return nil, err
-	}
-	return &Live{resource: resource, client: whole, part: part, selector: selectorOf(resource)}, nil
 }
 
 // selectorOf returns a parser of the conditions that the API server does not select by. They are
@@ -289,4 +275,55 @@ func joinSelectors(a, b string) string {
 		return a + b
 	}
 	return a + "," + b
+}
+
+// asTable requests a table, as kubectl does.
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// Table returns objects as the API server prints them, with their metadata, and the API server's
+// warnings. It returns one object if a name is given, and otherwise those that match the options.
+func (l *Live) Table(
+	ctx context.Context, namespace, name string, options metav1.ListOptions,
+) (*metav1.Table, []string, error) {
+	request := l.client.Get().
+		NamespaceIfScoped(namespace, namespace != "").
+		Resource(l.resource.Name).
+		SetHeader("Accept", asTable).
+		Param("includeObject", string(metav1.IncludeMetadata))
+	if name != "" {
+		request = request.Name(name)
+	} else {
+		request = request.SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	}
+	result := request.MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, nil, discovery.AsUnavailable(ctx, l.client, err)
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := l.readTable(ctx, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	var warnings []string
+	for _, warning := range result.Warnings() {
+		warnings = append(warnings, warning.Text)
+	}
+	return table, warnings, nil
+}
+
+// readTable reads a table, which may have the metadata of hundreds of objects, in a processor slot.
+func (l *Live) readTable(ctx context.Context, body []byte) (*metav1.Table, error) {
+	_, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	table := &metav1.Table{}
+	if err := json.Unmarshal(body, table); err != nil || table.Kind != "Table" {
+		return nil, fmt.Errorf("%s: the API server's response is not a table (%v)", l.resource, err)
+	}
+	return table, nil
 }

@@ -120,23 +120,6 @@ func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
 	delete(h.pinned, resource)
 }
 
-// awaitEnd blocks until the cache has ended for good or the context has ended.
-func (c *Cache) awaitEnd(ctx context.Context) {
-	for {
-		c.mu.RLock()
-		ended, changed := c.state.ended, c.changed
-		c.mu.RUnlock()
-		if ended != nil {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // preloadOutcome is the outcome of an attempt.
 type preloadOutcome int
 
@@ -236,14 +219,4 @@ func (p *preloads) missingLocked() []string {
 		return failed
 	}
 	return waiting
-}
-
-// HasSnapshot reports whether any cache has a snapshot, so that the hub can serve reads without the
-// API server.
-func (h *Hub) HasSnapshot() bool {
-	return slices.ContainsFunc(h.runningCaches(), func(c *Cache) bool {
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		return c.state.synced && c.state.ended == nil
-	})
 }

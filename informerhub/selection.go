@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -68,29 +69,6 @@ const (
 	maxSelectedValues = 1000
 )
 
-// Select parses a query for this cache's resource. It fails with a BadRequest error for a malformed
-// selector, and for a field that the API server does not support for the resource. To find that
-// out, the API server may be asked once for each field.
-func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
-	sel, err := c.parse(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.index(ctx, sel); err != nil {
-		return nil, err
-	}
-	sel.cache = c
-	return sel, nil
-}
-
-// checkSelection returns ErrForeignSelection unless the cache has made a selection.
-func (c *Cache) checkSelection(sel *Selection) error {
-	if sel.cache != c {
-		return ErrForeignSelection
-	}
-	return nil
-}
-
 // selector parses the queries of a resource.
 type selector struct {
 	resource         Resource
@@ -138,6 +116,48 @@ func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
 	sel.indexKey, sel.indexReader = narrowestKey(sel)
 	sel.key = sync.OnceValue(sel.makeKey)
 	return sel, nil
+}
+
+// relate limits a selection to objects that are related to another object.
+func (c *selector) relate(ctx context.Context, sel *Selection, related Related) error {
+	sel.limitToNamespace(related.Namespace)
+	if related.Owner != "" {
+		sel.conditions = append(sel.conditions, object.Condition{Field: object.OwnerField, Reader: object.OwnerUIDs, Values: []string{related.Owner}, Equal: true})
+	}
+	for _, field := range related.Fields {
+		read, err := c.selectableFields.Find(ctx, field.Field)
+		if err != nil {
+			return err
+		}
+		sel.conditions = append(sel.conditions, object.Condition{Field: field.Field, Reader: object.OneValue(read), Values: field.Values, Equal: true})
+	}
+	sel.limitToNames(related.Among)
+	return sel.addLabels("the other object's selector", related.LabelSelector)
+}
+
+func (c *selector) addFields(ctx context.Context, sel *Selection, text string) error {
+	selector, err := fields.ParseSelector(text)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))
+	}
+	requirements := distinct(selector.Requirements())
+	if err := sel.checkSize(len(requirements)); err != nil {
+		return err // before the API server is asked for fields
+	}
+	for _, requirement := range requirements {
+		read, err := c.selectableFields.Find(ctx, requirement.Field)
+		if err != nil {
+			return err
+		}
+		sel.conditions = append(sel.conditions, object.Condition{
+			Field:  requirement.Field,
+			Reader: object.OneValue(read),
+			Values: []string{requirement.Value},
+			Equal:  requirement.Operator != selection.NotEquals,
+		})
+		sel.useNameCondition(requirement)
+	}
+	return nil
 }
 
 func checkSelectors(query Query) error {
@@ -202,6 +222,30 @@ func (s *Selection) limitToNamespaces(namespaces []string) {
 	}
 }
 
+// limitToNamespace limits the selection to one namespace; empty is no limit.
+func (s *Selection) limitToNamespace(namespace string) {
+	switch {
+	case namespace == "" || s.namespace == namespace:
+	case s.namespace == "":
+		s.namespace = namespace
+	default:
+		s.onlyNames = []ObjectName{} // no object is in two namespaces
+	}
+}
+
+// limitToNames limits the selection to named objects; nil is no limit. A single name is used as if
+// the query named it.
+func (s *Selection) limitToNames(names []ObjectName) {
+	if names == nil || s.onlyNames != nil {
+		return
+	}
+	s.onlyNames = append([]ObjectName{}, names...)
+	slices.SortFunc(s.onlyNames, ObjectName.compare)
+	if len(names) == 1 && s.name == "" && (s.namespace == "" || s.namespace == names[0].Namespace) {
+		s.namespace, s.name = names[0].Namespace, names[0].Name
+	}
+}
+
 // addLabels adds the requirements of a label selector. A selector that is certainly too large is
 // rejected before it is parsed, because parsing takes a hundred times as long as counting.
 func (s *Selection) addLabels(name, text string) error {
@@ -224,31 +268,6 @@ func (s *Selection) addLabels(name, text string) error {
 			known[text] = true
 			s.requirements = append(s.requirements, requirement)
 		}
-	}
-	return nil
-}
-
-func (c *selector) addFields(ctx context.Context, sel *Selection, text string) error {
-	selector, err := fields.ParseSelector(text)
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))
-	}
-	requirements := distinct(selector.Requirements())
-	if err := sel.checkSize(len(requirements)); err != nil {
-		return err // before the API server is asked for fields
-	}
-	for _, requirement := range requirements {
-		read, err := c.selectableFields.Find(ctx, requirement.Field)
-		if err != nil {
-			return err
-		}
-		sel.conditions = append(sel.conditions, object.Condition{
-			Field:  requirement.Field,
-			Reader: object.OneValue(read),
-			Values: []string{requirement.Value},
-			Equal:  requirement.Operator != selection.NotEquals,
-		})
-		sel.useNameCondition(requirement)
 	}
 	return nil
 }
@@ -351,6 +370,18 @@ func (s *Selection) includesNamespace(namespace string) bool {
 	return found
 }
 
+// mayBeNamed reports whether an object has one of the names that the selection is limited to.
+func (s *Selection) mayBeNamed(object *Object) bool {
+	return s.onlyNames == nil || slices.ContainsFunc(s.onlyNames, func(name ObjectName) bool {
+		return name.Namespace == object.Namespace() && name.Name == object.Name()
+	})
+}
+
+// isNamed reports whether an object is one of those that the selection is limited to.
+func (s *Selection) isNamed(object *Object) bool {
+	return s.onlyNames == nil || slices.Contains(s.onlyNames, ObjectName{object.Namespace(), object.Name(), object.UID()})
+}
+
 // isLong reports whether matching some states of objects, without the filter, needs a processor slot. It
 // estimates the time in units of what a plain selection takes for an object. Conditions and selected fields are
 // read from the bytes of an object, which may be a megabyte.
@@ -400,4 +431,97 @@ func (s *Selection) matchesWithoutFilter(object *Object) bool {
 		}
 	}
 	return true
+}
+
+// passesFilter reports whether the selection's filter, if any, is true for an object.
+func (s *Selection) passesFilter(object *Object) bool {
+	if s.filter == nil {
+		return true
+	}
+	matches, _ := object.PassesFilter(s.filter, nil)
+	return matches
+}
+
+// matchesCounting is like Matches, and counts the objects for which the filter has no value.
+func (s *Selection) matchesCounting(object *Object, unvalued *unvaluedCount) bool {
+	if s.filter == nil || !s.matchesWithoutFilter(object) {
+		return s.filter == nil && s.matchesWithoutFilter(object)
+	}
+	matches, err := object.PassesFilter(s.filter, nil)
+	unvalued.add(object, err)
+	return matches
+}
+
+// transition returns the event of a change under a selection; false if the change causes none.
+func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, bool) {
+	before := step.before != nil && s.Matches(step.before)
+	after := step.after != nil && s.matchesCounting(step.after, unvalued)
+	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
+	switch {
+	case before && after && object.EqualUnder(s.fields, step.before, step.after):
+		return Event{}, false
+	case before && after:
+		event.Type, event.Before = Modified, step.before
+	case after:
+		event.Type = Added
+	case before:
+		event.Type, event.Object = Deleted, step.before
+	default:
+		return Event{}, false
+	}
+	event.Object, event.Before = event.Object.Masked(s.fields), event.Before.Masked(s.fields)
+	return event, true
+}
+
+// latestStateEvent returns the event that takes a client from a cursor to the latest state of an
+// object that has changed after it; false if the client cannot hold the object before or after. The
+// content of the selection at that cursor is no longer known. So Modified may name an object that
+// the client did not hold, or one that is unchanged under the selection's mask. Deleted may name an
+// object that the client did not hold, too, and has no content. An open deletion is always sent: the
+// Bookmark that follows has an older version, at which the object existed.
+func (s *Selection) latestStateEvent(state latest, cursor uint64, unvalued *unvaluedCount) (Event, bool) {
+	createdSince := state.createdSeq > cursor
+	held := !state.deleted && s.matchesCounting(state.object, unvalued)
+	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
+	switch {
+	case held && createdSince:
+		event.Type = Added
+	case held:
+		event.Type = Modified
+	case createdSince && !state.open, !s.canContain(state.object):
+		return Event{}, false
+	default:
+		event.Type, event.Object = Deleted, state.object.Tombstone(state.object.UID(), state.version)
+	}
+	return event, true
+}
+
+// Related limits a query to objects that are related to another object, by properties of that
+// object. The zero value is no limit. The given conditions must all match.
+type Related struct {
+	// Namespace is the namespace of the related objects; empty is any.
+	Namespace string
+	// Owner is the UID of one of their owners.
+	Owner string
+	// LabelSelector is the other object's own selector, in kubectl's syntax.
+	LabelSelector string
+	// Fields are values of selectable fields of the related objects.
+	Fields []FieldValues
+	// Among are the names of the related objects. Nil is no limit, and empty selects nothing.
+	Among []ObjectName
+}
+
+// FieldValues is a condition on a selectable field: it must have one of the values.
+type FieldValues struct {
+	Field  string
+	Values []string
+}
+
+// ObjectName is the name of one object.
+type ObjectName struct {
+	Namespace, Name, UID string
+}
+
+func (n ObjectName) compare(other ObjectName) int {
+	return cmp.Or(cmp.Compare(n.Namespace, other.Namespace), cmp.Compare(n.Name, other.Name))
 }

@@ -1,6 +1,9 @@
 package informerhub
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Status is the state of a cache, for operators. It names no object.
 type Status struct {
@@ -42,43 +45,23 @@ type Totals struct {
 	Private int
 }
 
-// Totals returns the numbers of caches.
-func (h *Hub) Totals() Totals {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private)}
+// Beginnings are the numbers of watches by how they have begun, or continued after an interruption. An
+// open watch that the feed cannot continue, because it lags behind the log or because a new history has
+// begun, counts again as a reset.
+type Beginnings struct {
+	// Snapshots began without a position.
+	Snapshots int64 `json:"snapshots"`
+	// Resumed continued with each step since their position.
+	Resumed int64 `json:"resumed"`
+	// LatestStates continued with the latest state of each object that has changed since.
+	LatestStates int64 `json:"latestStates"`
+	// Resets had a position and got a snapshot, because it is of another history or too old.
+	Resets int64 `json:"resets"`
 }
 
-// Status returns the state of the caches, in no particular order. It takes each cache's lock for a
-// moment, whatever the size of the cache.
-func (h *Hub) Status() []Status {
-	caches := h.runningCaches()
-	all := make([]Status, len(caches))
-	for i, cache := range caches {
-		all[i] = cache.status()
-	}
-	return all
-}
+// beginnings counts concurrently.
+type beginnings struct{ snapshots, resumed, latestStates, resets atomic.Int64 }
 
-func (c *Cache) status() Status {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return Status{
-		Resource:  c.resource,
-		Synced:    c.state.synced,
-		Freshness: c.freshnessLocked(),
-		Version:   c.feed.version,
-		Objects:   c.store.count,
-		Bytes:     c.store.bytes,
-		Watchers:  c.feed.watchers.watchers,
-		Changes:   c.feed.end().seq,
-		Relists:   max(0, c.snapshots-1),
-
-		Beginnings: c.beginnings.numbers(),
-
-		WindowSince:    c.feed.knownSince(),
-		Rejected:       c.following.refused,
-		Failures:       c.failures,
-		RelistingSince: c.following.relisting,
-	}
+func (b *beginnings) numbers() Beginnings {
+	return Beginnings{b.snapshots.Load(), b.resumed.Load(), b.latestStates.Load(), b.resets.Load()}
 }

@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -208,3 +209,237 @@ func (p *partition) appendAll(objects []*Object) []*Object {
 func sortObjects(objects []*Object) { slices.SortFunc(objects, compareObjects) }
 
 func compareObjects(a, b *Object) int { return a.Compare(b.Namespace(), b.Name()) }
+
+// selectedPartitions returns the partitions that may have objects of a selection, from the cursor's
+// partition on, in order. The result may share the store's memory.
+func (s *store) selectedPartitions(sel *Selection, cursor *ObjectName) []*partition {
+	firstNamespace := ""
+	if cursor != nil {
+		firstNamespace = cursor.Namespace
+	}
+	switch {
+	case sel.namespace != "":
+		return s.partitionsOf([]string{sel.namespace}, sel)
+	case sel.limited:
+		first, _ := slices.BinarySearch(sel.namespaces, firstNamespace)
+		return s.partitionsOf(sel.namespaces[first:], sel)
+	}
+	return s.partitions[s.partitionIndex(firstNamespace):]
+}
+
+func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []*partition) {
+	for _, namespace := range namespaces {
+		if p := s.byNamespace[namespace]; p != nil && sel.includesNamespace(namespace) {
+			partitions = append(partitions, p)
+		}
+	}
+	s.examined.Add(int64(len(namespaces)))
+	return partitions
+}
+
+// candidates returns a selection's candidates in the partitions that it reaches. If excluded is not
+// nil, partitions that it reaches are left out.
+func (s *store) candidates(sel, excluded *Selection) [][]*Object {
+	if sel.onlyNames != nil {
+		return [][]*Object{s.objectsByNames(sel.onlyNames, excluded)}
+	}
+	partitions := s.selectedPartitions(sel, nil)
+	if excluded != nil {
+		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool {
+			return excluded.includesNamespace(p.namespace)
+		})
+	}
+	runs := s.runs(sel, partitions)
+	for _, run := range runs {
+		s.examined.Add(int64(len(run)))
+	}
+	return runs
+}
+
+func (s *store) runs(sel *Selection, partitions []*partition) [][]*Object {
+	if sel.name != "" {
+		return [][]*Object{objectsNamed(sel.name, partitions)}
+	}
+	all := entriesIn(partitions)
+	if index := s.narrowest(sel.lookups, partitions, all); index != nil {
+		runs := make([][]*Object, index.size())
+		for i := range runs {
+			runs[i] = index.objects(i, partitions)
+		}
+		return runs
+	}
+	run := make([]*Object, 0, all)
+	for _, p := range partitions {
+		run = p.appendAll(run)
+	}
+	return [][]*Object{run}
+}
+
+func objectsNamed(name string, partitions []*partition) (found []*Object) {
+	for _, p := range partitions {
+		if object := p.get(name); object != nil {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+func entriesIn(partitions []*partition) (count int) {
+	for _, p := range partitions {
+		count += p.entries.Len()
+	}
+	return count
+}
+
+// objectsByNames returns the objects with the given names, which must be in order.
+func (s *store) objectsByNames(names []ObjectName, excluded *Selection) []*Object {
+	var objects []*Object
+	for i, name := range names {
+		if i > 0 && name.compare(names[i-1]) == 0 || excluded != nil && excluded.includesNamespace(name.Namespace) {
+			continue // the same name with another UID, or excluded
+		}
+		if object := s.get(name.Namespace, name.Name); object != nil {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// narrowest returns the lookup that finds the fewest entries in some partitions; nil if none finds
+// less than all. It counts the entries without collecting them. A lookup that would take more steps
+// than examining all entries is skipped.
+func (s *store) narrowest(lookups []*lookup, partitions []*partition, all int) (best *lookup) {
+	fewest, steps := all, 0
+	for _, index := range lookups {
+		if index.labels == nil && !s.isIndexed(index.field) || steps+index.size()*len(partitions) > all {
+			continue
+		}
+		steps += index.size() * len(partitions)
+		if count := index.count(partitions); count < fewest {
+			best, fewest = index, count
+		}
+	}
+	s.examined.Add(int64(steps))
+	return best
+}
+
+// isIndexed reports whether the index of a field can be used.
+func (s *store) isIndexed(field string) bool {
+	index := s.fields[field]
+	return index != nil && index.complete
+}
+
+// next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
+// takes at once, and whether no others are left. index is the result of stepwise. A nil cursor is
+// before the first object.
+func (s *store) next(sel *Selection, index *lookup, cursor *ObjectName, maximum limits) (objects []*Object, all bool) {
+	size := 0
+	for object := range s.after(sel, index, cursor) {
+		if len(objects) == maximum.batch || size >= maximum.partBytes {
+			return objects, false
+		}
+		objects = append(objects, object)
+		size += object.Size()
+	}
+	return objects, true
+}
+
+// maxMergedLists bounds the lists of an index that a walk merges. Each step compares the first
+// entries of all lists.
+const maxMergedLists = 16
+
+// stepwise is like narrowest, but returns only a lookup of few values, as a walk needs.
+func (s *store) stepwise(sel *Selection) *lookup {
+	if sel.name != "" || sel.onlyNames != nil {
+		return nil
+	}
+	few := slices.DeleteFunc(slices.Clone(sel.lookups), func(index *lookup) bool { return index.size() > maxMergedLists })
+	partitions := s.selectedPartitions(sel, nil)
+	return s.narrowest(few, partitions, entriesIn(partitions))
+}
+
+// after returns the candidates of a selection after a cursor, in order.
+func (s *store) after(sel *Selection, index *lookup, cursor *ObjectName) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		if sel.onlyNames != nil {
+			for _, object := range s.objectsByNames(sel.onlyNames, nil) {
+				if !cursor.passed(object) && !yield(object) {
+					return
+				}
+			}
+			return
+		}
+		for _, e := range s.entriesAfter(sel, index, cursor) {
+			if !yield(e.object) {
+				return
+			}
+		}
+	}
+}
+
+// entriesAfter returns the candidate entries of a selection after a cursor, with their partitions,
+// in order.
+func (s *store) entriesAfter(sel *Selection, index *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
+	return func(yield func(*partition, *entry) bool) {
+		counted := int64(0)
+		defer func() { s.examined.Add(counted) }()
+		each := int64(1)
+		if index != nil {
+			each = int64(index.size())
+		}
+		for _, p := range s.selectedPartitions(sel, cursor) {
+			counted += each
+			if !p.visitAfter(sel, index, cursor, func(e *entry) bool { counted += each; return yield(p, e) }) {
+				return
+			}
+		}
+	}
+}
+
+// visitAfter visits the entries of the partition after a cursor. It reports whether the visitor
+// wants further entries.
+func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName, visit func(*entry) bool) bool {
+	afterName := ""
+	if cursor != nil && cursor.Namespace == p.namespace {
+		afterName = cursor.Name
+	}
+	from := &entry{object: object.Probe(afterName)}
+	more := true
+	visitEntry := func(e *entry) bool {
+		more = e.object.Name() == afterName || visit(e)
+		return more
+	}
+	switch {
+	case sel.name != "":
+		from.object = object.Probe(sel.name)
+		if e, ok := p.entries.Get(from); ok && sel.name > afterName {
+			visitEntry(e)
+		}
+	case index != nil:
+		mergeEntries(index.listsFrom(p, from), visitEntry)
+	default:
+		p.entries.AscendGreaterOrEqual(from, visitEntry)
+	}
+	return more
+}
+
+// mergeEntries visits the entries of a few ordered lists, in order and each once, until the visitor
+// returns false.
+func mergeEntries(lists [][]*entry, visit func(*entry) bool) {
+	for len(lists) > 0 {
+		first := slices.MinFunc(lists, func(a, b []*entry) int { return compareNames(a[0], b[0]) })[0]
+		if !visit(first) {
+			return
+		}
+		rest := lists[:0]
+		for _, list := range lists {
+			if list[0] == first {
+				list = list[1:]
+			}
+			if len(list) > 0 {
+				rest = append(rest, list)
+			}
+		}
+		lists = rest
+	}
+}

@@ -2,30 +2,30 @@ package informerhub
 
 import (
 	"context"
+	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-	"github.com/kubeconnect/kubeconnect/internal/coalesce"
-	"github.com/kubeconnect/kubeconnect/internal/tracing"
-
 	"go.opentelemetry.io/otel/trace"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // upstream is the connection of one cache to the API server: it lists and watches for the
@@ -243,4 +243,239 @@ func (u *upstream) supports(ctx context.Context, field string) error {
 		return discovery.AsUnavailable(ctx, u.client, err)
 	}
 	return nil
+}
+
+// hasReached implements history. Clients can send arbitrary versions. So concurrent callers share
+// one request, and a version that is far ahead is rejected without a request for a while. A version
+// that is near needs a new request, because the API server may have reached it since.
+func (u *upstream) hasReached(ctx context.Context, version string) (bool, error) {
+	if latest, ok := u.versions.LastWithin(farAheadTTL); ok && isFarAhead(latest, version) {
+		return false, nil
+	}
+	current, err := u.versions.Fresh(ctx)
+	return err == nil && !object.Older(current, version), err
+}
+
+const (
+	// farAheadTTL is the time for which the API server is not asked again about a version that
+	// is far ahead of it.
+	farAheadTTL = 10 * time.Second
+	// mostChanges is more than the number of changes that an API server can make in that time.
+	mostChanges = 10_000_000
+)
+
+// isFarAhead reports whether an API server at one version cannot soon reach another.
+func isFarAhead(current, version string) bool {
+	reached, requested := object.VersionNumber(current), object.VersionNumber(version)
+	return reached < math.MaxUint64-mostChanges && requested > reached+mostChanges
+}
+
+// askCurrent requests the current version for all callers that share the request.
+func (u *upstream) askCurrent() (string, error) { return u.current(context.Background()) }
+
+// current implements history.
+func (u *upstream) current(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, historySeconds*time.Second)
+	defer cancel()
+	return listedVersion(ctx, u.request(metav1.ListOptions{Limit: 1}))
+}
+
+// watchSince watches the events after a version, for at most historySeconds.
+func (u *upstream) watchSince(ctx context.Context, version string) (watch.Interface, error) {
+	seconds := int64(historySeconds)
+	return u.request(metav1.ListOptions{
+		ResourceVersion:     version,
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      &seconds,
+		Watch:               true,
+	}).Watch(ctx)
+}
+
+// historyError distinguishes an expired version from other errors of the API server.
+func historyError(err error) error {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return errHistoryExpired
+	}
+	return err
+}
+
+// deletions implements history.
+//
+// The API server sends a bookmark only if it is newer than the last event. If the last change of
+// the resource is the last change of the cluster too, that event ends the history.
+func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
+	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
+	defer cancel()
+	events, err := u.watchSince(ctx, since)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	defer events.Stop()
+	began, reached := time.Now(), since
+	var deleted []latest
+	for event := range events.ResultChan() {
+		state, ok := event.Object.(*Object)
+		if !ok {
+			if err := historyError(apierrors.FromObject(event.Object)); err == errHistoryExpired {
+				return nil, err
+			}
+			return nil, errHistoryEnded
+		}
+		reached = state.ResourceVersion()
+		// There may be other deletions at the version of a deletion.
+		if object.Older(until, reached) || reached == until && event.Type != watch.Deleted {
+			return deleted, nil
+		}
+		if event.Type == watch.Deleted {
+			deleted = append(deleted, latest{object: state.HeadOnly(), deleted: true, version: state.ResourceVersion()})
+		}
+	}
+	switch {
+	case time.Since(began) < (historySeconds-1)*time.Second:
+		return nil, errHistoryEnded
+	case reached == until: // the API server has sent all deletions at this version meanwhile
+		return deleted, nil
+	}
+	return nil, errHistorySilent
+}
+
+// bookmarkPatience is the time to wait for the bookmark of a watch of historySeconds. It is due after
+// one second.
+const bookmarkPatience = 2 * time.Second
+
+// progress implements history.
+func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
+	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
+		return "", err
+	}
+	watchCtx, cancel := context.WithTimeout(ctx, bookmarkPatience)
+	defer cancel()
+	events, err := u.watchSince(watchCtx, since)
+	if err != nil {
+		return "", err
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		object, ok := event.Object.(*Object)
+		switch {
+		case ok && event.Type == watch.Bookmark:
+			return object.ResourceVersion(), nil
+		case !known(event):
+			return "", errNoProgress
+		}
+	}
+	if ctx.Err() == nil && watchCtx.Err() != nil {
+		return "", errNoBookmarks
+	}
+	return "", errNoProgress
+}
+
+// listedObjects is the number of objects in a part of a list whose objects are compared.
+const listedObjects = 250
+
+// listed implements history.
+func (u *upstream) listed(ctx context.Context) (state listedState, err error) {
+	options := metav1.ListOptions{Limit: listedObjects}
+	for {
+		got, err := object.RequestMetadata(u.request(options), u.cache.resource, object.PartialListKind).Do(ctx).Get()
+		if err != nil {
+			return listedState{}, err
+		}
+		list, ok := got.(*object.List)
+		if !ok {
+			return listedState{}, errNoProgress
+		}
+		state.version = list.ResourceVersion
+		for _, listed := range list.Items {
+			state.add(listed)
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return state, nil
+		}
+	}
+}
+
+// listedVersion returns the resource version of the list that a request returns.
+func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
+	got, err := request.Do(ctx).Get()
+	if err != nil {
+		return "", err
+	}
+	list, ok := got.(*object.List)
+	if !ok {
+		return "", errors.New("the API server's response is not a list")
+	}
+	return list.ResourceVersion, nil
+}
+
+// beginSpan begins the span of a list or a watch. For a shared cache it begins a trace, because the
+// cache belongs to no caller. For a private one it is below the span of the caller's stream.
+func (u *upstream) beginSpan(ctx context.Context, name string) (context.Context, trace.Span) {
+	var span trace.Span
+	if u.tracer != nil && u.memory == nil {
+		ctx, span = u.tracer.Start(ctx, name, trace.WithNewRoot())
+	} else {
+		ctx, span = tracing.Begin(ctx, name)
+	}
+	tracing.SetResource(span, u.cache.resource)
+	return ctx, span
+}
+
+// endWithSnapshot returns a function like passes, which can be nil, that also ends the span of a watch
+// when the snapshot that the watch begins with is complete.
+func endWithSnapshot(span trace.Span, passes func(watch.Event) bool) func(watch.Event) bool {
+	if !span.IsRecording() {
+		return passes
+	}
+	return func(event watch.Event) bool {
+		if event.Type == watch.Bookmark && endsSnapshot(event) {
+			span.End()
+		}
+		return passes == nil || passes(event)
+	}
+}
+
+func endsSnapshot(event watch.Event) bool {
+	bookmark, err := meta.Accessor(event.Object)
+	return err == nil && bookmark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != ""
+}
+
+// endingWatch is a watch that calls a function as soon as it ends, also by Stop. The Reflector
+// opens the next watch only after a pause, and until then the cache follows nothing. The watch ends
+// at the first event that passes rejects; a nil passes rejects none. Its goroutine ends with the
+// watch.
+type endingWatch struct {
+	watch.Interface
+	events chan watch.Event
+	stop   func()
+}
+
+func newEndingWatch(inner watch.Interface, ended func(), passes func(watch.Event) bool) watch.Interface {
+	stopped := make(chan struct{})
+	w := &endingWatch{Interface: inner, events: make(chan watch.Event)}
+	w.stop = sync.OnceFunc(func() { close(stopped) })
+	go func() {
+		defer close(w.events)
+		defer ended()
+		for event := range inner.ResultChan() {
+			if passes != nil && !passes(event) {
+				return
+			}
+			select {
+			case w.events <- event:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// ResultChan implements watch.Interface.
+func (w *endingWatch) ResultChan() <-chan watch.Event { return w.events }
+
+// Stop implements watch.Interface.
+func (w *endingWatch) Stop() {
+	w.stop()
+	w.Interface.Stop()
 }

@@ -1,10 +1,14 @@
 package informerhub
 
 import (
+	"context"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // readResult is what a watcher reads at its cursor: changes, or latest states if the cursor is
@@ -200,4 +204,214 @@ func (w *Watcher) advanceLocked(result readResult, end feedEnd) readResult {
 	result.advanced = w.group.batches.done
 	result.ended = w.cache.state.ended
 	return result
+}
+
+// catchUp is the delivery of latest states to a watcher whose cursor is older than the window, up
+// to the feed's end. The states come from the log, in parts, so that a slow reader retains one part
+// and not all of them. An object that changes meanwhile moves to the log's end, and is sent in its
+// newest state when the watcher gets there. Until then the stream cannot be resumed, because the
+// client holds different objects as of different versions.
+type catchUp struct {
+	// since is the version up to which everything has been delivered by another replica, or by this
+	// one in an earlier stream. With it, the deletions from the API server's history are sent too,
+	// including those that it returns while the states are being sent. It is empty for a watcher
+	// that has fallen behind the window.
+	since string
+	// skipped is the version up to which a relist has skipped versions, if since is among these; empty
+	// otherwise. The API server's history has all deletions since then, with their versions. In the
+	// log they have the version of the relist, or of the next object under that name, which the client
+	// may hold already.
+	skipped string
+	// deleted are the UIDs of objects whose deletion was sent, so that none is sent twice.
+	deleted map[string]bool
+	// began is the watcher's cursor at the beginning, and end the feed's end at that time.
+	began, end uint64
+}
+
+// heldAt returns a sequence number such that the client can hold an object only if it was created
+// at that number or earlier. An object that has not changed since the beginning is in one part
+// only, so it was not sent in earlier parts, which have moved the watcher to cursor.
+func (c *catchUp) heldAt(state latest, cursor uint64) uint64 {
+	if state.seq <= c.end {
+		return c.began
+	}
+	return cursor
+}
+
+// readLatestLocked returns the latest states that are pending for the watcher, at most as many as
+// it takes at once. The deletions from the API server's history must still be added.
+func (w *Watcher) readLatestLocked() readResult {
+	feed, from := w.cache.feed, w.cursor
+	part := feed.log.next(from, feed.limits)
+	feed.examined.Add(int64(part.examined))
+	for i := len(part.states) - 1; i >= 0 && object.Older(feed.closed, part.states[i].version); i-- {
+		part.states[i].open = part.states[i].deleted
+	}
+	result := readResult{
+		states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled,
+	}
+	if part.all {
+		w.catchUp = nil
+		return w.advanceLocked(result, feed.end())
+	}
+	w.cursor = part.through
+	result.position = feed.position(time.Now())
+	result.more, result.unresumable = true, true
+	return result
+}
+
+// complete adds the deletions that are known only from the API server's history to a part of the
+// latest states: those up to the version of the part, or all for the last part. They must be in the
+// order of their versions.
+func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
+	if c.since == "" {
+		return part.states
+	}
+	if c.deleted == nil {
+		c.deleted = make(map[string]bool)
+	}
+	states := slices.DeleteFunc(part.states, func(state latest) bool {
+		return state.deleted && c.skipped != "" && !object.Older(c.skipped, state.version)
+	})
+	logged := len(states)
+	for _, state := range newerThan(backfilled, c.since) {
+		if !part.all && object.Older(part.version, state.version) {
+			break
+		}
+		states = append(states, state)
+	}
+	if !part.all && part.version != "" {
+		c.since = part.version
+	}
+	if len(states) > logged {
+		sortByVersion(states)
+	}
+	return c.dropRepeatedDeletions(states)
+}
+
+// dropRepeatedDeletions drops the deletions of objects whose deletion was sent before. A deletion
+// can come twice: a relist found the object missing, and the API server's history has the time of
+// the deletion.
+func (c *catchUp) dropRepeatedDeletions(states []latest) []latest {
+	kept := states[:0]
+	for _, state := range states {
+		uid := state.object.UID()
+		if state.deleted && c.deleted[uid] {
+			continue
+		}
+		if state.deleted {
+			c.deleted[uid] = true
+		}
+		kept = append(kept, state)
+	}
+	return kept
+}
+
+// snapshotWalk is a snapshot that is being sent. It is read in parts, in the order of namespace and
+// name, each part after the previous one was sent. A slow or stopped reader therefore retains one
+// part of the objects, and not all objects as of the beginning.
+//
+// With each part the watcher reads the changes since the last part. It sends those of objects that
+// the walk has passed, and skips those of later objects. So at each of its cursors in the feed, the
+// client holds exactly the selection's objects up to the walk's cursor, as they are there. When no
+// objects are left after the walk's cursor, the client holds all of them.
+type snapshotWalk struct {
+	cursor    *ObjectName // the last object that was examined; nil before the first part
+	index     *lookup     // lookup for the objects; nil without an index
+	filtering filtering
+}
+
+// passed reports whether a walk at a cursor has passed an object.
+func (cursor *ObjectName) passed(object *Object) bool {
+	return cursor != nil && object.Compare(cursor.Namespace, cursor.Name) <= 0
+}
+
+// beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
+func (w *Watcher) beginSnapshotLocked() {
+	feed := w.cache.feed
+	w.deliveredThrough, w.unchecked, w.catchUp = "", "", nil
+	w.snapshot = &snapshotWalk{filtering: filtering{filter: w.selection.filter}}
+	w.epoch, w.cursor = feed.epoch.id, feed.last
+}
+
+// readSnapshotLocked returns the changes to the objects that the walk has passed, and the next part
+// of the snapshot.
+func (w *Watcher) readSnapshotLocked() readResult {
+	feed, walk := w.cache.feed, w.snapshot
+	result := readResult{}
+	if walk.cursor != nil {
+		if result = w.readPendingLocked(feed.end()); result.more {
+			result.part, result.unresumable = &snapshotPart{walk: walk, passed: walk.cursor}, true
+			return result
+		}
+	}
+	part := &snapshotPart{walk: walk, passed: walk.cursor, version: feed.version}
+	if walk.cursor == nil {
+		walk.index = w.cache.store.stepwise(w.selection)
+	}
+	part.objects, part.ends = w.cache.store.next(w.selection, walk.index, walk.cursor, feed.limits)
+	if n := len(part.objects); n > 0 {
+		last := part.objects[n-1]
+		// The strings of an object retain its bytes.
+		walk.cursor = &ObjectName{Namespace: strings.Clone(last.Namespace()), Name: strings.Clone(last.Name())}
+	}
+	if part.ends {
+		w.snapshot = nil
+	}
+	result.part = part
+	result = w.advanceLocked(result, feed.end())
+	result.more, result.unresumable = !part.ends, !part.ends
+	return result
+}
+
+// snapshotPart is a part of a snapshot.
+type snapshotPart struct {
+	walk *snapshotWalk
+	// passed is the walk's cursor before this part; nil in the first part. Changes of later objects
+	// are skipped.
+	passed  *ObjectName
+	ends    bool      // last part
+	objects []*Object // candidates that are not matched yet
+	version string    // of the cache when they were read
+}
+
+// complete adds a part of a snapshot to a batch of changes. It removes what it has matched from the
+// part, so that it can be called again after the context has ended.
+func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selection) error {
+	if !batch.snapshot {
+		p.begin(batch)
+	}
+	for i := 0; len(p.objects) > 0; i++ {
+		if i%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		object := p.objects[0]
+		keeps, err := p.walk.filtering.matches(ctx, sel, object)
+		if err != nil {
+			return err
+		}
+		if keeps {
+			event := Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.ResourceVersion()}
+			batch.Events = append(batch.Events, event)
+		}
+		p.objects = p.objects[1:]
+	}
+	if p.ends {
+		batch.Events = append(batch.Events, Event{Type: Synced, ResourceVersion: p.version})
+		batch.unvalued.merge(p.walk.filtering.unvalued)
+	}
+	return nil
+}
+
+// begin marks a batch of changes as the beginning of a part.
+func (p *snapshotPart) begin(batch *Batch) {
+	batch.snapshot = true
+	for i := range batch.Events {
+		batch.Events[i].Before = nil
+	}
+	if p.passed == nil {
+		batch.Events = append([]Event{{Type: Reset, ResourceVersion: p.version}}, batch.Events...)
+	}
 }

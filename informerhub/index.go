@@ -2,12 +2,39 @@ package informerhub
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
+
+// postings are the entries of one partition for each value, in order of name.
+type postings[V comparable] map[V][]*entry
+
+func (p postings[V]) add(value V, e *entry) {
+	entries := p[value]
+	if at, found := slices.BinarySearchFunc(entries, e, compareNames); !found {
+		p[value] = slices.Insert(entries, at, e)
+	}
+}
+
+func (p postings[V]) remove(value V, e *entry) {
+	entries := p[value]
+	at, found := slices.BinarySearchFunc(entries, e, compareNames)
+	switch {
+	case !found:
+	case len(entries) == 1:
+		delete(p, value)
+	default:
+		p[value] = slices.Delete(entries, at, at+1)
+	}
+}
 
 // maxFieldIndexes bounds the indexes of one store. The built-in kinds with the most selectable
 // fields have eleven.
@@ -196,4 +223,87 @@ func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed
 		index.cursor.Name = strings.Clone(index.cursor.Name) // Name points into the object
 	}
 	return part
+}
+
+// lookup is a condition of a selection that the indexes of the partitions can answer: one of some
+// labels, or one of some values of a field.
+type lookup struct {
+	labels []unique.Handle[object.Label]
+	field  string // if labels is nil
+	values []string
+}
+
+func (l *lookup) size() int { return len(l.labels) + len(l.values) }
+
+// entries returns the entries of a partition that have the i-th label or value, in order of name.
+// The result shares the index's memory.
+func (l *lookup) entries(p *partition, i int) []*entry {
+	if l.labels != nil {
+		return p.byLabel[l.labels[i]]
+	}
+	return p.byField[l.field][l.values[i]]
+}
+
+// count returns the number of entries in some partitions that the lookup finds.
+func (l *lookup) count(partitions []*partition) (count int) {
+	for _, p := range partitions {
+		for i := range l.size() {
+			count += len(l.entries(p, i))
+		}
+	}
+	return count
+}
+
+// objects returns the objects of some partitions that have the i-th label or value.
+func (l *lookup) objects(i int, partitions []*partition) (found []*Object) {
+	for _, p := range partitions {
+		for _, e := range l.entries(p, i) {
+			found = append(found, e.object)
+		}
+	}
+	return found
+}
+
+// listsFrom returns the entries of a partition that the lookup finds, beginning at a name: one list
+// for each label or value that has such entries.
+func (l *lookup) listsFrom(p *partition, from *entry) (lists [][]*entry) {
+	for i := range l.size() {
+		entries := l.entries(p, i)
+		first, _ := slices.BinarySearchFunc(entries, from, compareNames)
+		if first < len(entries) {
+			lists = append(lists, entries[first:])
+		}
+	}
+	return lists
+}
+
+// lookupsOf returns the lookups for the conditions of a selection.
+func lookupsOf(sel *Selection) (all []*lookup) {
+	for _, requirement := range sel.requirements {
+		if namesValues(requirement) {
+			all = append(all, labelLookup(requirement))
+		}
+	}
+	for _, c := range sel.conditions {
+		if c.Indexable() {
+			all = append(all, &lookup{field: c.Field, values: c.Values})
+		}
+	}
+	return all
+}
+
+func namesValues(requirement labels.Requirement) bool {
+	switch requirement.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		return true
+	}
+	return false
+}
+
+func labelLookup(requirement labels.Requirement) *lookup {
+	l := &lookup{}
+	for _, value := range requirement.ValuesUnsorted() {
+		l.labels = append(l.labels, unique.Make(object.Label{Key: requirement.Key(), Value: value}))
+	}
+	return l
 }

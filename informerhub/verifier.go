@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"math"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -222,15 +220,6 @@ func (c *Cache) startedAfterLocked(version string) {
 	}
 }
 
-// versionBefore returns the version before that of a list; empty if there is none that the API server
-// can be asked for.
-func versionBefore(version string) string {
-	if number := object.VersionNumber(version); number > 1 && number < math.MaxUint64 {
-		return object.FormatVersion(number - 1)
-	}
-	return ""
-}
-
 // checkDeletions relists the cache if deletions were left out when a list or watch was started. It runs
 // until the context ends.
 func (c *Cache) checkDeletions(ctx context.Context) {
@@ -298,58 +287,100 @@ func (c *Cache) missingLocked(deleted []latest) (missing, open bool) {
 	return missing, missing && open
 }
 
-// bookmarkPatience is the time to wait for the bookmark of a watch of historySeconds. It is due after
-// one second.
-const bookmarkPatience = 2 * time.Second
-
-// progress implements history.
-func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
-	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
-		return "", err
+func (c *Cache) startCatchUpLocked() {
+	select {
+	case c.needsCatchUp <- struct{}{}:
+	default:
 	}
-	watchCtx, cancel := context.WithTimeout(ctx, bookmarkPatience)
-	defer cancel()
-	events, err := u.watchSince(watchCtx, since)
-	if err != nil {
-		return "", err
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		object, ok := event.Object.(*Object)
-		switch {
-		case ok && event.Type == watch.Bookmark:
-			return object.ResourceVersion(), nil
-		case !known(event):
-			return "", errNoProgress
-		}
-	}
-	if ctx.Err() == nil && watchCtx.Err() != nil {
-		return "", errNoBookmarks
-	}
-	return "", errNoProgress
 }
 
-// listedObjects is the number of objects in a part of a list whose objects are compared.
-const listedObjects = 250
-
-// listed implements history.
-func (u *upstream) listed(ctx context.Context) (state listedState, err error) {
-	options := metav1.ListOptions{Limit: listedObjects}
+// confirmCurrent determines, each time that a watch was opened, when the cache has caught up with
+// the API server, and at each bookmark whether the API server has gone back in time. It runs until
+// the context ends.
+func (c *Cache) confirmCurrent(ctx context.Context) {
 	for {
-		got, err := object.RequestMetadata(u.request(options), u.cache.resource, object.PartialListKind).Do(ctx).Get()
-		if err != nil {
-			return listedState{}, err
-		}
-		list, ok := got.(*object.List)
-		if !ok {
-			return listedState{}, errNoProgress
-		}
-		state.version = list.ResourceVersion
-		for _, listed := range list.Items {
-			state.add(listed)
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return state, nil
+		select {
+		case <-c.needsCatchUp:
+			c.catchUp(ctx)
+		case <-c.bookmarked:
+			c.compareVersions(ctx)
+		case <-ctx.Done():
+			return
 		}
 	}
+}
+
+const (
+	// catchUpPatience is the time to wait for a cache to reach the API server's current version,
+	// before the API server is asked for the version again. A watch that is open and has been quiet
+	// for that long, while the API server responds, has nothing to catch up with: some resources,
+	// such as events, have no bookmarks that would show it.
+	catchUpPatience = 5 * time.Second
+	// catchUpPause is the pause after the API server could not be asked.
+	catchUpPause = time.Second
+)
+
+func (c *Cache) catchUp(ctx context.Context) {
+	for !c.caughtUp(ctx) {
+		if !pause(ctx, catchUpPause) {
+			return
+		}
+	}
+}
+
+// compareVersions relists the cache if the API server is at an older version than the cache: its
+// etcd was restored from a backup, and the open watch does not report that. An older bookmark does
+// not prove it, because one API server may lag behind another. A list without a version does: its
+// version is not older than anything that any API server has sent before.
+func (c *Cache) compareVersions(ctx context.Context) {
+	c.mu.RLock()
+	following, synced, cached := c.following, c.state.synced, c.feed.version
+	c.mu.RUnlock()
+	if !following.open || following.listing || !synced {
+		return // the next watch is compared when it is open
+	}
+	version, err := c.history.current(ctx)
+	if err != nil || !object.Older(version, cached) {
+		return // without a response, the next bookmark asks again
+	}
+	c.history.relist()
+}
+
+// caughtUp asks the API server for its current version, and blocks until the cache has reached it.
+// A version older than the cache's shows that the history was undone. The cache is then relisted,
+// because the API server accepts a watch from a version that it has not reached yet, and sends
+// nothing. caughtUp reports whether there is nothing more to wait for: the cache is current, or
+// another watch must be opened first.
+func (c *Cache) caughtUp(ctx context.Context) bool {
+	c.mu.RLock()
+	following, synced, lastSeq, cached := c.following, c.state.synced, c.feed.last, c.feed.version
+	c.mu.RUnlock()
+	if !following.open || !synced {
+		return true // called again when a watch is open
+	}
+	requested := time.Now()
+	version, err := c.history.current(ctx)
+	switch {
+	case err != nil:
+		return false
+	case object.Older(version, cached) && following.listing:
+		return false // the list shows the present state
+	case object.Older(version, cached): // etcd was restored from a backup
+		c.history.relist()
+		return true
+	}
+	reached, err := c.awaitFeed(ctx, version, catchUpPatience)
+	if err != nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.following.disruptions != following.disruptions:
+		return true
+	case !reached && (c.following.listing || c.feed.last != lastSeq):
+		return false
+	}
+	c.following.current, c.following.asOf, c.following.refused = true, requested, false
+	return true
 }
