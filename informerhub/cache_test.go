@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -333,4 +334,150 @@ func TestCache_ListThatUndoesChangesBeginsAnEpoch(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCache_RevisionDiffersAfterEveryChange(t *testing.T) {
+	renamed := func(t *testing.T) *Object {
+		return podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Node: "other"})
+	}
+	for name, change := range map[string]func(*testing.T, *Cache) error{
+		"a creation": func(t *testing.T, c *Cache) error { return c.Add(pod(t, "c", 11)) },
+		"an update":  func(t *testing.T, c *Cache) error { return c.Update(pod(t, "a", 11)) },
+		"a deletion": func(t *testing.T, c *Cache) error { return c.Delete(pod(t, "b", 11)) },
+		"a bookmark": func(_ *testing.T, c *Cache) error { return c.Bookmark("11") },
+		"a recreation": func(t *testing.T, c *Cache) error {
+			return c.Update(podObject(t, traits{Namespace: "default", Name: "a", UID: "other", Version: "11"}))
+		},
+		"a relist that finds a deletion": func(t *testing.T, c *Cache) error {
+			return c.Replace(items(pod(t, "a", 3)), "11")
+		},
+		"a relist that finds a deletion at the same version": func(t *testing.T, c *Cache) error {
+			return c.Replace(items(pod(t, "a", 3)), "10")
+		},
+		"a relist that finds another content at the same version": func(t *testing.T, c *Cache) error {
+			return c.Replace(items(renamed(t), pod(t, "b", 4)), "10")
+		},
+		"an older list, of a restored backup":     func(t *testing.T, c *Cache) error { return c.Replace(items(pod(t, "a", 3)), "5") },
+		"a history without objects that restarts": func(_ *testing.T, c *Cache) error { return c.Replace(nil, "5") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := syncedPods(t, 10, pod(t, "a", 3), pod(t, "b", 4))
+			before := c.Revision()
+			if c.Revision() != before {
+				t.Fatal("two revisions of one state differ")
+			}
+			must(t, change(t, c))
+			if c.Revision() == before {
+				t.Errorf("the revision is still %v", before)
+			}
+		})
+	}
+}
+
+func TestCache_RevisionDiffersAfterASecondDeletionAtOneVersion(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3), pod(t, "b", 4))
+	must(t, c.Delete(pod(t, "a", 11)))
+	before := c.Revision()
+	must(t, c.Delete(pod(t, "b", 11)))
+	if c.Revision() == before {
+		t.Errorf("the revision is still %v", before)
+	}
+}
+
+func TestCache_RevisionDiffersBetweenCachesOfTheSameObjects(t *testing.T) {
+	one, other := syncedPods(t, 10, pod(t, "a", 3)), syncedPods(t, 10, pod(t, "a", 3))
+	if one.Revision() == other.Revision() {
+		t.Errorf("both are %v", one.Revision())
+	}
+}
+
+// TestCache_RejectsSelectionsOfOtherCaches has caches of one resource. The indexes that a selection
+// uses are in the cache that it was made by.
+func TestCache_RejectsSelectionsOfOtherCaches(t *testing.T) {
+	c, other := syncedPods(t, 10, pod(t, "a", 3)), syncedPods(t, 10, pod(t, "a", 3))
+	own, foreign := selectFrom(t, c, Query{}), selectFrom(t, other, Query{})
+	for name, read := range map[string]func(context.Context, *Selection) error{
+		"List": func(ctx context.Context, sel *Selection) error { _, err := c.List(ctx, sel); return err },
+		"ListAt": func(ctx context.Context, sel *Selection) error {
+			_, err := c.ListAt(ctx, sel, Position{Version: "10"})
+			return err
+		},
+		"Watch": func(ctx context.Context, sel *Selection) error {
+			w := c.Watch(sel, WatchOptions{})
+			defer w.Close()
+			_, err := w.Next(ctx)
+			return err
+		},
+		"Rescope": func(ctx context.Context, sel *Selection) error {
+			w := c.Watch(own, WatchOptions{})
+			defer w.Close()
+			_, err := w.Next(ctx)
+			must(t, err)
+			w.Rescope(sel)
+			_, err = w.Next(ctx)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := read(t.Context(), own); err != nil {
+				t.Errorf("its own selection: %v", err)
+			}
+			if err := read(t.Context(), foreign); !errors.Is(err, ErrForeignSelection) {
+				t.Errorf("a selection of another cache: %v", err)
+			}
+		})
+	}
+}
+
+func TestCache_LogsItsSnapshots(t *testing.T) {
+	logged := captureLog(t)
+	c := podCache(1)
+	for _, snapshot := range []struct {
+		items   []any
+		version string
+		want    string
+	}{
+		{items(pod(t, "a", 3)), "10", `level=INFO msg="cache filled" resource=pods.v1 objects=1 seconds=`},
+		{items(pod(t, "a", 11), pod(t, "b", 12)), "20", `level=INFO msg="cache relisted" resource=pods.v1 objects=2 changes=2`},
+		{items(pod(t, "a", 2)), "5", `level=WARN msg="cache begins a new history: all its watchers get a RESET" resource=pods.v1 objects=1`},
+	} {
+		must(t, c.Replace(snapshot.items, snapshot.version))
+		if line := logged.take(); !strings.Contains(line, snapshot.want) || strings.Count(line, "\n") != 1 {
+			t.Errorf("the snapshot at %s: %q, want %s", snapshot.version, line, snapshot.want)
+		}
+	}
+	private := podCache(1)
+	private.isPrivate = true
+	must(t, private.Replace(items(pod(t, "a", 3)), "10"))
+	if line := logged.take(); line != "" {
+		t.Errorf("a private cache: %s", line)
+	}
+}
+
+func TestCache_LogsAListThatTakesLong(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		logged := captureLog(t)
+		c := podCache(1)
+		const line = `level=WARN msg="the list of the API server takes long, or fails" resource=pods.v1 seconds=`
+		want := func(after time.Duration, want string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := logged.take(); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Count(got, "\n") > 1 {
+				t.Errorf("the log has %q, want %q", got, want)
+			}
+		}
+		c.listStarted("")
+		want(29*time.Second, "")
+		want(2*time.Second, line+"30")
+		c.recordFailure(errors.New("the storage is (re)initializing"))
+		c.listStarted("")
+		want(30*time.Second, line+`60 error="the storage is (re)initializing"`)
+		must(t, c.Replace(items(pod(t, "a", 3)), "10"))
+		logged.take()
+		want(10*time.Minute, "")
+		c.listStarted("10") // a relist
+		c.end(errors.New("unused"))
+		want(10*time.Minute, "")
+	})
 }

@@ -3,6 +3,9 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -10,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
@@ -375,4 +379,72 @@ func TestWatcher_ContactIsBeforeWhatACatchUpHasFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The link of a request is known over TLS and HTTP/2, where the connection is shared, and without.
+func TestTraceLink_KnowsTheConnectionOfARequest(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1": (*httptest.Server).Start,
+		"HTTP/2": func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			start(server)
+			defer server.Close()
+			config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+			client := &activity{}
+			client.instrument(config)
+			requests, err := rest.HTTPClientFor(config)
+			must(t, err)
+			defer requests.CloseIdleConnections()
+			send := func() *link {
+				ctx, over := traceLink(t.Context())
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+				must(t, err)
+				response, err := requests.Do(request)
+				must(t, err)
+				_, err = io.Copy(io.Discard, response.Body)
+				must(t, errors.Join(err, response.Body.Close()))
+				return over()
+			}
+			before := time.Now()
+			first, second := send(), send()
+			if first == nil || first != second {
+				t.Fatalf("sent over %p and %p", first, second)
+			}
+			last, pinged := first.lastContact()
+			if pinged != (name == "HTTP/2") || pinged && !last.After(before) || !client.time().After(before) {
+				t.Errorf("pinged: %t, last contact %v after the request", pinged, last.Sub(before))
+			}
+		})
+	}
+}
+
+func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := followingCache(t, "30")
+		lost := time.Now()
+		c.watchClosed()
+		time.Sleep(time.Minute)
+		c.listStarted("10") // from an API server that may be disconnected from etcd
+		c.watchOpened(true, nil)
+		must(t, c.Replace(nil, "11"))
+		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
+			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
+		}
+	})
+}
+
+// Events have no bookmarks.
+func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := followingCache(t, "20")
+		c.watchClosed()
+		time.Sleep(time.Minute)
+		c.watchOpened(false, nil)
+		wantStale(t, c, "at once", true)
+		time.Sleep(catchUpPatience)
+		c.activity.record()
+		wantStale(t, c, "when the watch has been quiet", false)
+	})
 }

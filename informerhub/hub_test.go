@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
@@ -373,5 +376,114 @@ func TestOptions_HaveDefaults(t *testing.T) {
 	hub := hubOf(t, fakeapi.New(t).Config())
 	if hub.options.WindowBytes != 16<<20 || hub.options.KeepManagedFields {
 		t.Errorf("options are %+v", hub.options)
+	}
+}
+
+func TestHub_EndsIdleCaches(t *testing.T) {
+	logged := captureLog(t)
+	api := fakeapi.New(t, fakeapi.Core)
+	hub, cache, upstream := syncedHub(t, api)
+	watcher := longWatch(t, cache)
+	expect(t, watcher, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+
+	hub.mu.Lock()
+	running := hub.caches[pods]
+	hub.mu.Unlock()
+	longAgo := func() {
+		hub.mu.Lock()
+		defer hub.mu.Unlock()
+		running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
+	}
+
+	longAgo()
+	hub.endIdle(running)
+	if hub.kept(pods) != running.Cache {
+		t.Fatal("a watched cache has ended")
+	}
+	watcher.Close()
+	hub.endIdle(running)
+	if hub.kept(pods) != running.Cache {
+		t.Fatal("a recently watched cache has ended")
+	}
+	longAgo()
+	hub.endIdle(running)
+	<-upstream.Request.Context().Done() // the API server's watch has ended too
+	text := logged.take()
+	for _, line := range []string{`msg="cache started" resource=pods.v1`, `msg="cache ended" resource=pods.v1 reason=unused`} {
+		if !strings.Contains(text, line) {
+			t.Errorf("not logged: %s", line)
+		}
+	}
+
+	if got, want := hub.Totals(), (Totals{Started: 1, Unused: 1}); got != want {
+		t.Errorf("the totals are %+v, want %+v", got, want)
+	}
+
+	answered := ask(t.Context(), hub, pods)
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
+	if got := <-answered; got.err != nil || got.cache == cache {
+		t.Errorf("the next caller gets %p, %v; it was %p", got.cache, got.err, cache)
+	}
+}
+
+// kept returns the hub's cache of a resource without using it.
+func (h *Hub) kept(resource Resource) *Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if running, ok := h.caches[resource]; ok {
+		return running.Cache
+	}
+	return nil
+}
+
+// TestHub_FollowsNoRedirect has an API server that redirects every request to another host, where
+// the service's credentials must not arrive.
+func TestHub_FollowsNoRedirect(t *testing.T) {
+	var redirected, arrived atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	defer other.Close()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		redirected.Add(1)
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer api.Close()
+	hub := hubOf(t, &rest.Config{Host: api.URL, BearerToken: "service"})
+	if _, err := hub.Resolver().Resolve(t.Context(), "pods"); err == nil {
+		t.Error("a redirect was accepted as a response")
+	}
+	client, err := hub.clientFor(pods, hub.client, schema.GroupVersionKind{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Get().Resource("pods").Do(t.Context()).Error(); err == nil {
+		t.Error("a redirect was accepted as a list")
+	}
+	if redirected.Load() < 2 || arrived.Load() != 0 {
+		t.Errorf("%d requests were redirected, %d have arrived at the other host", redirected.Load(), arrived.Load())
+	}
+}
+
+func TestUncached_ResourcesHaveNoCache(t *testing.T) {
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	hub, err := New(api.Config(), Options{Uncached: []string{"pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	refused, err := hub.Resolver().Resolve(t.Context(), "po")
+	if err != nil || !refused.Refused || refused.Cacheable() {
+		t.Fatalf("resolved to %v (%v)", refused, err)
+	}
+	if _, err := hub.Cache(t.Context(), refused); err == nil {
+		t.Error("the resource has a cache")
+	}
+	types, _, err := hub.Resolver().Types(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range types {
+		if of.Refused != (of.Name == "pods") {
+			t.Errorf("%s: refused %t", of.Name, of.Refused)
+		}
 	}
 }

@@ -7,14 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
-	"pgregory.net/rapid"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
@@ -216,127 +209,6 @@ func TestCache_WorkIsIndependentOfOtherNamespaces(t *testing.T) {
 				t.Errorf("%s in %q%q: examines %d items, and %d without the other tenant", selector, query.Namespace, query.Namespaces, got, want)
 			}
 		}
-	}
-}
-
-func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
-	c := podCache(1 << 20)
-	var requirements, values []string
-	for i := range maxRequirements + 1 {
-		requirements = append(requirements, fmt.Sprint("!a", i))
-	}
-	for i := range maxSelectedValues + 1 {
-		values = append(values, fmt.Sprint("v", i))
-	}
-	for name, test := range map[string]struct {
-		query Query
-		want  string // empty: allowed
-	}{
-		"as many requirements as may be": {Query{LabelSelector: strings.Join(requirements[1:], ",")}, ""},
-		"one more":                       {Query{LabelSelector: strings.Join(requirements, ",")}, "have 101 requirements, and may have 100"},
-		"labels and fields":              {Query{LabelSelector: strings.Join(requirements[1:], ","), FieldSelector: "spec.nodeName=a"}, "101 requirements"},
-		"fields":                         {Query{FieldSelector: strings.ReplaceAll(strings.Join(requirements, ","), "!", "unknown!=")}, "101 requirements"},
-		"the same again":                 {Query{LabelSelector: strings.Repeat("a=b,", 500) + "a=b", FieldSelector: strings.Repeat("spec.nodeName=a,", 500)}, ""},
-		"as many values as may be":       {Query{LabelSelector: "a in (" + strings.Join(values[1:], ",") + ")"}, ""},
-		"one value more":                 {Query{LabelSelector: "a notin (" + strings.Join(values, ",") + ")"}, "have 1001 values, and may have 1000"},
-		"the same again, with spaces":    {Query{LabelSelector: strings.Repeat(" a in (x, y) ,", 4_000) + "a in (x, y)"}, ""},
-		"far more values":                {Query{LabelSelector: "a in (" + strings.Repeat("x,", 30_000) + "y)"}, "may have 100 requirements and 1000 values"},
-		"nothing but commas":             {Query{LabelSelector: strings.Repeat(",", 60_000)}, "may have 100 requirements"},
-		"two empty terms":                {Query{LabelSelector: ","}, "found ','"},
-		"a relation":                     {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := c.Select(t.Context(), test.query)
-			switch {
-			case test.want == "" && err != nil:
-				t.Error(err)
-			case test.want != "" && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.want)):
-				t.Errorf("error %v, want a BadRequest: %s", err, test.want)
-			}
-		})
-	}
-}
-
-// distinctTerms changes neither what a selector selects, nor whether it is valid.
-func TestDistinctTerms_SelectTheSameObjects(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		terms := rapid.SliceOf(rapid.SampledFrom([]string{"a", "!a", "a=b", " a = b", "a in (x,y)", "a in (y,x)", "b notin (x)", "b notin ( x", "in", "", " ", "(", ")", "a,a"})).Draw(t, "terms")
-		text := strings.Join(terms, ",")
-		before, errBefore := labels.Parse(text)
-		after, errAfter := labels.Parse(distinctTerms(text))
-		if (errBefore == nil) != (errAfter == nil) {
-			t.Fatalf("%q: %v, as %q: %v", text, errBefore, distinctTerms(text), errAfter)
-		}
-		if errBefore != nil {
-			return
-		}
-		for _, set := range []labels.Set{{}, {"a": "b"}, {"a": "x"}, {"a": "y", "b": "x"}, {"b": "y"}} {
-			if before.Matches(set) != after.Matches(set) {
-				t.Fatalf("%q selects %v, as %q it selects others", text, set, distinctTerms(text))
-			}
-		}
-	})
-}
-
-// An index that is built while objects change has all of them.
-func TestFieldIndex_IsBuiltInPartsWhileObjectsChange(t *testing.T) {
-	c := tenants(t)
-	store, index, _ := c.beginIndex("spec.nodeName", object.OneValue(mustFind(t, c, "spec.nodeName")))
-	part := c.addToIndex(store, "spec.nodeName", nil)
-	for step := 0; len(part) > 0; step++ {
-		for i := range part {
-			part[i].values = index.reader.Values(part[i].object)
-		}
-		if place := step * indexPart; place+9 < tenantObjects { // both are in the part
-			changed, deleted := fmt.Sprintf("pod-%04d", place+5), fmt.Sprintf("pod-%04d", place+9)
-			must(t, c.Update(podObject(t, traits{Namespace: "theirs", Name: changed, UID: fmt.Sprint("u", place+5), Version: fmt.Sprint(10_000 + 2*step), Node: "moved"})))
-			must(t, c.Delete(podObject(t, traits{Namespace: "theirs", Name: deleted, Version: fmt.Sprint(10_001 + 2*step)})))
-		}
-		part = c.addToIndex(store, "spec.nodeName", part)
-	}
-	c.endIndex(index)
-	if !c.store.isIndexed("spec.nodeName") {
-		t.Error("the index is not complete")
-	}
-	checkIndex(t, c.store)
-}
-
-// TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt starts a selection while an index is being built:
-// without the index it would examine every object.
-func TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt(t *testing.T) {
-	const field = "spec.nodeName"
-	for name, test := range map[string]struct {
-		end     func(*testing.T, *Cache, *store, *fieldIndex) // of the other caller's work
-		indexed bool
-	}{
-		"until it is complete": {func(t *testing.T, c *Cache, in *store, index *fieldIndex) {
-			must(t, c.buildIndex(t.Context(), in, field, index))
-		}, true},
-		"until the other caller has disconnected": {func(_ *testing.T, c *Cache, _ *store, index *fieldIndex) {
-			c.endIndex(index)
-		}, true},
-		"for a limited time": {func(*testing.T, *Cache, *store, *fieldIndex) { time.Sleep(indexPatience) }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			faketime.Test(t, func(t *testing.T) {
-				c := tenants(t)
-				in, index, _ := c.beginIndex(field, object.OneValue(mustFind(t, c, field)))
-				selected := make(chan error, 1)
-				go func() {
-					_, err := c.Select(t.Context(), Query{FieldSelector: field + "=n"})
-					selected <- err
-				}()
-				synctest.Wait()
-				if len(selected) > 0 {
-					t.Fatal("the selection has not waited for the index")
-				}
-				test.end(t, c, in, index)
-				must(t, <-selected)
-				if c.store.isIndexed(field) != test.indexed {
-					t.Errorf("the field is indexed: %v", !test.indexed)
-				}
-			})
-		})
 	}
 }
 

@@ -1,12 +1,15 @@
 package informerhub
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
@@ -94,4 +97,114 @@ func TestSelection_ReadingLargeObjectsIsLongWork(t *testing.T) {
 			t.Errorf("%s: matching a large object is long work: %v, want %v", name, got, test.want)
 		}
 	}
+}
+
+// TestSelection_EqualKeysAreEqualSelections draws two questions that differ in one field at most, and
+// some objects. Selections with equal keys must contain the same objects, and deliver the same of them.
+func TestSelection_EqualKeysAreEqualSelections(t *testing.T) {
+	c := podCache(1 << 20)
+	rapid.Check(t, func(t *rapid.T) {
+		one := aQuery.Draw(t, "query")
+		other := aVariationOf(t, one)
+		a, b := selectFrom(t, c, one), selectFrom(t, c, other)
+		w := world{}
+		for _, place := range rapid.SliceOfNDistinct(aPlace, 1, 12, rapid.ID[key]).Draw(t, "places") {
+			w[place] = someTraits(t, place, anOwner.Draw(t, "uid"), 7)
+		}
+		same := slices.Equal(w.describeSelected(t, one), w.describeSelected(t, other))
+		if a.Key() == b.Key() && !same {
+			t.Fatalf("%+v and %+v have one key, and select\n%q and\n%q", one, other, w.describeSelected(t, one), w.describeSelected(t, other))
+		}
+		if again := selectFrom(t, c, one); again.Key() != a.Key() {
+			t.Fatalf("%+v has two keys", one)
+		}
+	})
+}
+
+// TestWatchers_OfAnEmptySelectionTakeNothingFromOthers has a watcher of a selection that is limited to
+// no names with watchers of everything.
+func TestWatchers_OfAnEmptySelectionTakeNothingFromOthers(t *testing.T) {
+	c := syncedPods(t, 10)
+	var all []*reader
+	for _, query := range []Query{{Related: Related{Among: []ObjectName{}}}, {Namespaces: []string{}}, {}, {}} {
+		reader := newReader(t, c, query)
+		reader.drain(t)
+		all = append(all, reader)
+	}
+	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "b", UID: "u", Version: "11"})))
+	for i, want := range [][]string{nil, nil, {"ADDED default/b@11 at 11"}, {"ADDED default/b@11 at 11"}} {
+		checkSame(t, want, all[i].drain(t))
+	}
+}
+
+func TestSelection_KeyDependsOnTheMask(t *testing.T) {
+	c := podCache(1 << 20)
+	keys := make(map[SelectionKey]bool)
+	for _, paths := range [][]string{nil, {"spec"}, {"metadata"}, {"spec", "metadata"}, {"metadata", "spec"}} {
+		sel, err := c.Select(context.Background(), Query{Fields: fieldsOf(t, paths...)})
+		must(t, err)
+		keys[sel.Key()] = true
+	}
+	if len(keys) != 4 {
+		t.Errorf("%d selections have different keys, want 4", len(keys))
+	}
+}
+
+func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
+	c := podCache(1 << 20)
+	var requirements, values []string
+	for i := range maxRequirements + 1 {
+		requirements = append(requirements, fmt.Sprint("!a", i))
+	}
+	for i := range maxSelectedValues + 1 {
+		values = append(values, fmt.Sprint("v", i))
+	}
+	for name, test := range map[string]struct {
+		query Query
+		want  string // empty: allowed
+	}{
+		"as many requirements as may be": {Query{LabelSelector: strings.Join(requirements[1:], ",")}, ""},
+		"one more":                       {Query{LabelSelector: strings.Join(requirements, ",")}, "have 101 requirements, and may have 100"},
+		"labels and fields":              {Query{LabelSelector: strings.Join(requirements[1:], ","), FieldSelector: "spec.nodeName=a"}, "101 requirements"},
+		"fields":                         {Query{FieldSelector: strings.ReplaceAll(strings.Join(requirements, ","), "!", "unknown!=")}, "101 requirements"},
+		"the same again":                 {Query{LabelSelector: strings.Repeat("a=b,", 500) + "a=b", FieldSelector: strings.Repeat("spec.nodeName=a,", 500)}, ""},
+		"as many values as may be":       {Query{LabelSelector: "a in (" + strings.Join(values[1:], ",") + ")"}, ""},
+		"one value more":                 {Query{LabelSelector: "a notin (" + strings.Join(values, ",") + ")"}, "have 1001 values, and may have 1000"},
+		"the same again, with spaces":    {Query{LabelSelector: strings.Repeat(" a in (x, y) ,", 4_000) + "a in (x, y)"}, ""},
+		"far more values":                {Query{LabelSelector: "a in (" + strings.Repeat("x,", 30_000) + "y)"}, "may have 100 requirements and 1000 values"},
+		"nothing but commas":             {Query{LabelSelector: strings.Repeat(",", 60_000)}, "may have 100 requirements"},
+		"two empty terms":                {Query{LabelSelector: ","}, "found ','"},
+		"a relation":                     {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Select(t.Context(), test.query)
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %v, want a BadRequest: %s", err, test.want)
+			}
+		})
+	}
+}
+
+// distinctTerms changes neither what a selector selects, nor whether it is valid.
+func TestDistinctTerms_SelectTheSameObjects(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := rapid.SliceOf(rapid.SampledFrom([]string{"a", "!a", "a=b", " a = b", "a in (x,y)", "a in (y,x)", "b notin (x)", "b notin ( x", "in", "", " ", "(", ")", "a,a"})).Draw(t, "terms")
+		text := strings.Join(terms, ",")
+		before, errBefore := labels.Parse(text)
+		after, errAfter := labels.Parse(distinctTerms(text))
+		if (errBefore == nil) != (errAfter == nil) {
+			t.Fatalf("%q: %v, as %q: %v", text, errBefore, distinctTerms(text), errAfter)
+		}
+		if errBefore != nil {
+			return
+		}
+		for _, set := range []labels.Set{{}, {"a": "b"}, {"a": "x"}, {"a": "y", "b": "x"}, {"b": "y"}} {
+			if before.Matches(set) != after.Matches(set) {
+				t.Fatalf("%q selects %v, as %q it selects others", text, set, distinctTerms(text))
+			}
+		}
+	})
 }

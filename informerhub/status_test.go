@@ -1,6 +1,9 @@
 package informerhub
 
 import (
+	"bytes"
+	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,4 +82,82 @@ func TestStatus_IsNotSyncedWithoutASnapshot(t *testing.T) {
 	if state := podCache(1 << 20).status(); state.Synced || state.Relists != 0 {
 		t.Errorf("the status is %+v", state)
 	}
+}
+
+func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
+	c := podCache(1) // an empty window
+	must(t, c.Replace(items(pod(t, "a", 3)), "10"))
+	must(t, c.Update(pod(t, "a", 11)))
+	wide := syncedPods(t, 10, pod(t, "a", 3))
+	must(t, wide.Update(pod(t, "a", 11)))
+	must(t, wide.Update(pod(t, "a", 12)))
+	restored := syncedPods(t, 10, pod(t, "a", 3))
+	undone := restored.feed.position(time.Now())
+	must(t, restored.Replace(items(pod(t, "a", 2)), "5")) // from a backup
+	must(t, restored.Update(pod(t, "a", 11)))
+	for _, test := range []struct {
+		name  string
+		cache *Cache
+		since *Position
+		want  Beginnings
+	}{
+		{"without a position", c, nil, Beginnings{Snapshots: 1}},
+		{"within the window", wide, &Position{Version: "11"}, Beginnings{Resumed: 1}},
+		{"before the window", c, &Position{Version: "10"}, Beginnings{LatestStates: 1}},
+		{"in an undone history", restored, &undone, Beginnings{Resets: 1}},
+	} {
+		before := test.cache.beginnings.numbers()
+		w := test.cache.Watch(selectFrom(t, test.cache, Query{}), WatchOptions{Bookmarks: time.Hour, Since: test.since, Patience: time.Second})
+		nextLines(t, w)
+		w.Close()
+		after := test.cache.beginnings.numbers()
+		got := Beginnings{
+			after.Snapshots - before.Snapshots, after.Resumed - before.Resumed,
+			after.LatestStates - before.LatestStates, after.Resets - before.Resets,
+		}
+		if got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestBeginnings_OpenWatchesThatCannotContinueAreResets(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
+	defer w.Close()
+	nextLines(t, w)
+	must(t, c.Replace(items(pod(t, "a", 2)), "5")) // from a backup
+	nextLines(t, w)
+	if got, want := c.beginnings.numbers(), (Beginnings{Snapshots: 1, Resets: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// logText is what is logged during a test, at the level info.
+type logText struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func captureLog(t *testing.T) *logText {
+	t.Helper()
+	logged, before := &logText{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return logged
+}
+
+// Write implements io.Writer.
+func (l *logText) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+// take returns the lines since the last call.
+func (l *logText) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
 }

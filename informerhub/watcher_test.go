@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -330,4 +332,124 @@ func TestWatchOptions_ZeroValueHasTheDefaultInterval(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWatchers_MatchChangesInSlotsOfTheirCallers has two watchers with one question. The caller of the
+// first one, which begins the batch, gets no processor slot. The second one must not wait for it, and
+// the first one loses nothing when its caller's context ends meanwhile.
+func TestWatchers_MatchChangesInSlotsOfTheirCallers(t *testing.T) {
+	for name, query := range map[string]Query{
+		"filter": {Filter: filterOf(t, "object.metadata.name != 'x'")},
+		"fields": {Fields: fieldsOf(t, "spec.nodeName")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := syncedPods(t, 10)
+			busy, free := fairqueue.New(fairqueue.Limits{Total: 1}), fairqueue.New(fairqueue.Limits{Total: 1})
+			first, second := newReader(t, c, query), newReader(t, c, query)
+			first.drain(t)
+			second.drain(t)
+			for i := range shortWork {
+				must(t, c.Update(on(t, "a", []string{"node-1", "node-2"}[i%2], 11+i)))
+			}
+			release, _ := busy.TryAcquire("other", 1)
+			ctx, cancel := context.WithCancelCause(fairqueue.With(t.Context(), busy, "first"))
+			failed := make(chan error)
+			go func() {
+				_, err := first.watcher.Next(ctx)
+				failed <- err
+			}()
+			for busy.Use().Waiting == 0 {
+				select {
+				case err := <-failed:
+					t.Fatal("changes are matched without a slot:", err)
+				default:
+				}
+			}
+			batch, err := second.watcher.Next(fairqueue.With(t.Context(), free, "second"))
+			if err != nil || len(batch.Events) == 0 {
+				t.Fatalf("%d events, %v", len(batch.Events), err)
+			}
+			left := errors.New("left")
+			cancel(left)
+			if err := <-failed; !errors.Is(err, left) {
+				t.Fatalf("the first watcher ended with %v", err)
+			}
+			release()
+			again, err := first.watcher.Next(fairqueue.With(t.Context(), busy, "first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSame(t, describeAll(batch.Events, describeEvent), describeAll(again.Events, describeEvent))
+		})
+	}
+}
+
+// TestWatcher_ReadsChangesInTurns has a turn of the caller's streams that lasts. What a watcher begins with does not
+// wait for it. Changes wait for it, those that are there already too, and are then read at once with those that
+// have come meanwhile.
+func TestWatcher_ReadsChangesInTurns(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		ctx := fairqueue.WithPace(fairqueue.With(t.Context(), fairqueue.New(fairqueue.Limits{Total: 4}), "jane"), fairqueue.NewPace(0.5))
+		end, err := fairqueue.BeginTurn(ctx)
+		must(t, err)
+		watcher := newReader(t, c, Query{}).watcher
+		defer watcher.Close()
+		for synced := false; !synced; {
+			batch, err := watcher.Next(ctx)
+			must(t, err)
+			synced = batch.Events[len(batch.Events)-1].Type == Synced
+		}
+		must(t, c.Update(on(t, "a", "node-1", 11)))
+		read := make(chan Batch, 1)
+		go func() {
+			batch, err := watcher.Next(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			read <- batch
+		}()
+		synctest.Wait()
+		select {
+		case batch := <-read:
+			t.Fatalf("%d changes are read before the turn", len(batch.Events))
+		default:
+		}
+		must(t, c.Update(on(t, "b", "node-1", 12)))
+		end()
+		if batch := <-read; len(batch.Events) != 2 {
+			t.Errorf("the turn has %d changes, want both", len(batch.Events))
+		}
+	})
+}
+
+func fieldsOf(t testing.TB, paths ...string) *mask.Mask {
+	t.Helper()
+	fields, err := mask.Parse(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+func TestWatcher_SendsNoChangesOutsideItsMask(t *testing.T) {
+	c := podCache(1 << 20)
+	at := func(version, node, app string) *Object {
+		return podObject(t, traits{Namespace: "default", Name: "a", UID: "u", Version: version, Labels: map[string]string{"app": app}, Node: node})
+	}
+	must(t, c.Replace(items(at("1", "node-1", "web")), "1"))
+	r := newReader(t, c, Query{Fields: fieldsOf(t, "spec.nodeName"), LabelSelector: "app!=gone"})
+	r.drain(t)
+	must(t, c.Update(at("2", "node-1", "db")))
+	must(t, c.Update(at("3", "node-2", "db")))
+	must(t, c.Update(at("4", "node-2", "gone")))
+	must(t, c.Update(at("5", "node-2", "web")))
+	must(t, c.Update(at("6", "node-2", "db")))
+	checkSame(t, []string{
+		"MODIFIED default/a@3 at 3", "DELETED default/a@3 at 4", "ADDED default/a@5 at 5",
+	}, r.drain(t))
+	if r.behind.Version != "6" {
+		t.Errorf("the position is %s", r.behind.Version)
+	}
+	checkSame(t, []string{`default/a u {"spec":{"nodeName":"node-2"}}`}, r.holds())
 }

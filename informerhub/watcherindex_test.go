@@ -36,3 +36,15 @@ func TestThrottle_HoldsLongerWithinABurst(t *testing.T) {
 		})
 	}
 }
+
+// TestWatcherIndex_SkipsObjectsOfOtherOwners shows why an owner is an index key.
+func TestWatcherIndex_SkipsObjectsOfOtherOwners(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(nil, "1"))
+	watch := newReader(t, c, Query{Related: Related{Owner: "u1"}})
+	watch.drain(t)
+	must(t, c.Update(podObject(t, traits{Namespace: "ns", Name: "a", UID: "u", Version: "2", Owners: []string{"u2"}})))
+	if places := watch.watcher.group.seqs; len(places) != 0 {
+		t.Errorf("the pending sequence numbers are %v", places)
+	}
+}

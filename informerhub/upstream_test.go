@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -120,35 +122,6 @@ func TestLatestStates_OmitDeletionsOlderThanSentStates(t *testing.T) {
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
 }
 
-func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		c := followingCache(t, "30")
-		lost := time.Now()
-		c.watchClosed()
-		time.Sleep(time.Minute)
-		c.listStarted("10") // from an API server that may be disconnected from etcd
-		c.watchOpened(true, nil)
-		must(t, c.Replace(nil, "11"))
-		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
-			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
-		}
-	})
-}
-
-// Events have no bookmarks.
-func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		c := followingCache(t, "20")
-		c.watchClosed()
-		time.Sleep(time.Minute)
-		c.watchOpened(false, nil)
-		wantStale(t, c, "at once", true)
-		time.Sleep(catchUpPatience)
-		c.activity.record()
-		wantStale(t, c, "when the watch has been quiet", false)
-	})
-}
-
 func TestEndingWatch_ReportsItsEndAtOnce(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func(source *watch.FakeWatcher, w watch.Interface){
@@ -185,25 +158,53 @@ func (s *silent) deletions(context.Context, string, string) ([]latest, error) {
 	return nil, errHistorySilent
 }
 
-// Events have no bookmarks that would end their history.
-func TestHistory_FailedBackfillIsNotRepeatedByEachStream(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		c := syncedPods(t, 10)
-		api := &silent{}
-		c.history = api
-		for range 3 {
-			checkSame(t, []string{"RESET at 10", "SYNCED at 10"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "5"})))
-		}
-		time.Sleep(historyPause)
-		nextLines(t, resumed(t, c, Query{}, Position{Version: "5"}))
-		if api.asked != 2 {
-			t.Errorf("the history was requested %d times", api.asked)
-		}
-	})
-}
-
 func isCurrent(c *Cache) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.following.current
+}
+
+// Clients can send versions that the cluster has not reached. They share the requests to the API
+// server that these cause.
+func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
+	for name, version := range map[string]string{"near": "15", "far": "9000000000000", "too long to count": "99999999999999999999999"} {
+		t.Run(name, func(t *testing.T) {
+			api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+			api.SetVersion("10")
+			hub := hubOf(t, api.Config())
+			answered := ask(t.Context(), hub, widgets)
+			snapshotOfWidgets(t, api, "10", "red")
+			got := <-answered
+			must(t, got.err)
+			before := api.VersionRequests()
+			began := time.Now()
+			var all sync.WaitGroup
+			for range 100 {
+				all.Go(func() {
+					w := got.cache.Watch(selectFrom(t, got.cache, Query{}), WatchOptions{Since: &Position{Version: version}, Patience: time.Second})
+					defer w.Close()
+					batch, err := w.Next(t.Context())
+					if err != nil || batch.Events[0].Type != Reset {
+						t.Errorf("received %v (%v)", batch.Events, err)
+					}
+				})
+			}
+			all.Wait()
+			// The cache itself has asked, too.
+			if asked, most := api.VersionRequests()-before, coalesce.Burst+int(coalesce.PerSecond*time.Since(began).Seconds())+3; asked > most {
+				t.Errorf("the API server was asked %d times, want at most %d", asked, most)
+			}
+		})
+	}
+}
+
+// expiring is an API server whose history goes back to a version.
+type expiring struct {
+	*replicas
+	asked int
+}
+
+func (e *expiring) deletions(context.Context, string, string) ([]latest, error) {
+	e.asked++
+	return nil, errHistoryExpired
 }

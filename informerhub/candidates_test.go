@@ -9,16 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-	"github.com/kubeconnect/kubeconnect/internal/testobjects"
-
 	corev1 "k8s.io/api/core/v1"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 func filterOf(t testing.TB, text string) *filter.Filter {

@@ -129,31 +129,6 @@ func TestLog_DeliversDeletionsToAWatcherFromAReplicaAhead(t *testing.T) {
 	checkSame(t, []string{"DELETED default/a@25 at 25"}, nextLines(t, w))
 }
 
-func TestHistory_OlderPositionGetsLaterDeletionsToo(t *testing.T) {
-	c := syncedPods(t, 10)
-	c.history = &replicas{deleted: []traits{
-		{Namespace: "default", Name: "first", UID: "uid-first", Version: "3"},
-		{Namespace: "default", Name: "second", UID: "uid-second", Version: "6"},
-	}}
-	checkSame(t, []string{"DELETED default/second@6 at 6"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "5"})))
-	checkSame(t, []string{"DELETED default/first@3 at 3", "DELETED default/second@6 at 6"},
-		nextLines(t, resumed(t, c, Query{}, Position{Version: "2"})))
-}
-
-// Of several watchers that wait for history, one requests it for all. If that fails, the next one
-// requests its own.
-func TestHistory_RequestsTheOldestPositionThenItsOwn(t *testing.T) {
-	c := syncedPods(t, 10)
-	c.history = &replicas{}
-	c.needsBackfill("2")
-	c.needsBackfill("5")
-	for _, want := range []string{"2", "5"} {
-		if since, until := c.takeWantedRange("5"); since != want || until != "10" {
-			t.Errorf("requested from %q up to %q, want from %q", since, until, want)
-		}
-	}
-}
-
 func TestGaps_OldestAreMerged(t *testing.T) {
 	l := &changeLog{compactVersion: "1"}
 	for i := range maxGaps + 2 {
