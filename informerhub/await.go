@@ -168,7 +168,7 @@ func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time
 		advanced, err := c.incomplete(version)
 		return advanced == nil && err == nil, err
 	}
-	complete, err := c.awaitUntil(ctx, patience, c.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	complete, err := c.awaitUntil(ctx, patience, c.verifier.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
 	if !complete && err == nil {
 		c.incompleteUntil.Store(time.Now().Add(incompletePause).UnixNano())
 	}
@@ -206,12 +206,12 @@ func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patie
 
 // await blocks until a reader sees everything up to a version, for at most patience.
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, c.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
+	return c.awaitUntil(ctx, patience, c.verifier.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
 }
 
 // awaitFeed blocks until the feed is at a version, for at most patience.
 func (c *Cache) awaitFeed(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, c.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
+	return c.awaitUntil(ctx, patience, c.verifier.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
 }
 
 // awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel

@@ -24,43 +24,38 @@ type (
 // Cache is the live state of one resource. Its methods are safe for concurrent use.
 //
 // Its only writer is client-go's Reflector, through the methods of cache.ReflectorStore.
+//
+// Locks are taken in this order, and none in the other direction:
+//
+//	Hub.mu, privateMemory.mu, verifier.mu, backfiller.mu
+//	  └▶ Cache.mu
+//	       └▶ rewinds.mu, link.mu, activity.mu
+//
+// The locks of the last line are held for a few assignments, and no other lock is taken while they are
+// held. Nothing is requested, matched, encoded or logged under mu.
 type Cache struct {
+	// The fields of this group are set once, before the cache is used.
 	selector
-	history  history // nil in tests of the cache alone
-	activity *activity
-
+	history    history // nil in tests of the cache alone
+	activity   *activity
+	verifier   *verifier
+	backfiller *backfiller
 	started    time.Time
 	isPrivate  bool
+
 	beginnings beginnings // of watches
-
-	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
-	bookmarked   chan struct{} // has a value after a bookmark arrived
-	needsCheck   chan struct{} // has a value after unchecked was set
-
-	historySilentAt time.Time // when the API server last failed to return its history; guarded by historyMu
-	expiredVersion  string    // a version that the API server's history no longer covers; guarded by historyMu
-	expiredAt       time.Time // when that version was requested
 
 	// incompleteUntil is the time until which AwaitComplete does not wait, in nanoseconds of Unix
 	// time.
 	incompleteUntil atomic.Int64
 
-	progressBy atomic.Int32 // how the API server reports its progress
-
-	historyMu   sync.Mutex // held while history is requested; taken before mu
-	progressMu  sync.Mutex // held while progress is requested; taken before mu
-	listAgainAt time.Time  // when the API server may be asked for a list again; guarded by progressMu
-
-	// mu guards the fields below. No other lock than that of the feed's rewinds is taken while it is
-	// held.
-	mu            sync.RWMutex
-	store         *store
-	feed          *feed
-	state         state
-	snapshots     int    // number of complete snapshots received
-	failures      uint64 // number of failed attempts to list or watch
-	following     following
-	wantedVersion string // the oldest version since which a watcher needs history
+	mu        sync.RWMutex // guards the fields below; see Cache for the order of locks
+	store     *store
+	feed      *feed
+	state     state
+	snapshots int    // number of complete snapshots received
+	failures  uint64 // number of failed attempts to list or watch
+	following following
 	// changed is closed and replaced when state changes.
 	changed chan struct{}
 }
@@ -107,18 +102,15 @@ const maxTombstones = 1 << 16
 
 func newCache(resource Resource, limits limits, activity *activity) *Cache {
 	c := &Cache{
-		selector:     selector{resource: resource},
-		activity:     activity,
-		started:      time.Now(),
-		store:        newStore(),
-		feed:         newFeed(limits),
-		following:    following{asOf: time.Now()},
-		needsCatchUp: make(chan struct{}, 1),
-		changed:      make(chan struct{}),
-
-		bookmarked: make(chan struct{}, 1),
-		needsCheck: make(chan struct{}, 1),
+		selector:  selector{resource: resource},
+		activity:  activity,
+		started:   time.Now(),
+		store:     newStore(),
+		feed:      newFeed(limits),
+		following: following{asOf: time.Now()},
+		changed:   make(chan struct{}),
 	}
+	c.verifier, c.backfiller = newVerifier(c), &backfiller{cache: c}
 	c.feed.watchers.flush = c.flush
 	return c
 }
@@ -369,14 +361,11 @@ func (c *Cache) Delete(item any) error {
 
 // Bookmark implements cache.ReflectorBookmarkStore.
 func (c *Cache) Bookmark(version string) error {
-	c.progressBy.Store(byBookmarks)
+	c.verifier.reportsBy.Store(byBookmarks)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feed.advance(version)
-	select {
-	case c.bookmarked <- struct{}{}:
-	default:
-	}
+	signal(c.verifier.bookmarked)
 	return nil
 }
 

@@ -340,7 +340,7 @@ func (s *definitionsSession) recordRegrouped(group string) {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	s.regrouped[group] = true
-	s.wakeLocked()
+	signal(s.wake)
 }
 
 // Add implements cache.ReflectorStore.
@@ -402,14 +402,7 @@ func (s *definitionsSession) recordLocked(object *Object) {
 
 func (s *definitionsSession) changeLocked(name string, recreated bool) {
 	s.changed[name] = s.changed[name] || recreated
-	s.wakeLocked()
-}
-
-func (s *definitionsSession) wakeLocked() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	signal(s.wake)
 }
 
 func readDefinition(object *Object) definition {

@@ -173,10 +173,7 @@ func (f *feed) updateVersion(c *change) {
 	if c.after != nil || c.relisted {
 		f.closed = f.version
 	} else {
-		select {
-		case f.versionOpened <- struct{}{}:
-		default:
-		}
+		signal(f.versionOpened)
 	}
 	c.closes = f.closed
 }

@@ -13,6 +13,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 const (
@@ -147,7 +149,7 @@ func (c *Cache) watchOpened(lists bool, over *link) {
 		c.following.listing, c.following.relisting = false, time.Time{}
 		c.startedAfterLocked(c.feed.closed)
 	}
-	c.startCatchUpLocked()
+	signal(c.verifier.needsCatchUp)
 }
 
 // listAppliedLocked records that a list was applied.
@@ -160,7 +162,16 @@ func (c *Cache) listAppliedLocked() {
 		c.following.asOf = asOf
 	}
 	c.following.listing, c.following.relisting, c.following.refused = false, time.Time{}, false
-	c.startCatchUpLocked()
+	signal(c.verifier.needsCatchUp)
+}
+
+// startedAfterLocked records that a list or watch was started, and that the cache has every deletion up
+// to a version.
+func (c *Cache) startedAfterLocked(version string) {
+	if c.feed.unchecked == "" || object.Older(version, c.feed.unchecked) {
+		c.feed.unchecked = version
+	}
+	signal(c.verifier.needsCheck)
 }
 
 // markUncertain records that data which arrives over a link from now on may have been delayed since
@@ -175,7 +186,7 @@ func (c *Cache) markUncertain(over *link, since time.Time) {
 		c.following.current, c.following.asOf = false, since
 	}
 	c.following.disruptions++ // a catch-up in progress proves nothing
-	c.startCatchUpLocked()
+	signal(c.verifier.needsCatchUp)
 }
 
 // maxQuiet is the longest pause between data from the API server in normal operation: it responds

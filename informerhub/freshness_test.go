@@ -40,7 +40,7 @@ func followingCache(t *testing.T, version string) *Cache {
 	t.Helper()
 	c := syncedPods(t, 10)
 	c.history = &farther{version: version}
-	go c.confirmCurrent(t.Context())
+	go c.verifier.confirmCurrent(t.Context())
 	c.activity.record()
 	return c
 }

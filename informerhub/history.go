@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -40,53 +41,66 @@ type history interface {
 // that the history is complete.
 const historySeconds = 3
 
+// backfiller extends the log of a cache's feed back, from the API server's watch history, for
+// watchers that resume.
+type backfiller struct {
+	cache *Cache
+
+	mu             sync.Mutex // held while history is requested, and guards the fields below
+	silentAt       time.Time  // when the API server last failed to return its history
+	expiredVersion string     // a version that the API server's history no longer covers
+	expiredAt      time.Time  // when that version was requested
+
+	wantedVersion string // the oldest version since which a watcher needs history; guarded by the cache's mu
+}
+
 // backfill extends the feed's log back to a version, from the API server's watch history. If that
 // fails, the stream resyncs.
 //
 // Only one request runs at a time, for the oldest version that any watcher waits for. Watchers that
 // resume together after a restart are therefore served by at most two requests.
-func (c *Cache) backfill(ctx context.Context, version string) {
-	if !c.needsBackfill(version) {
+func (b *backfiller) backfill(ctx context.Context, version string) {
+	if !b.needsBackfill(version) {
 		return
 	}
-	c.historyMu.Lock()
-	defer c.historyMu.Unlock()
-	since, until := c.takeWantedRange(version)
-	if until == "" || time.Since(c.historySilentAt) < historyPause {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since, until := b.takeWantedRange(version)
+	if until == "" || time.Since(b.silentAt) < historyPause {
 		return
 	}
-	deleted, err := c.deletions(ctx, since, until)
+	deleted, err := b.deletions(ctx, since, until)
 	if err != nil && since != version {
 		// The oldest version was too old. This version may not be.
 		since = version
-		deleted, err = c.deletions(ctx, since, until)
+		deleted, err = b.deletions(ctx, since, until)
 	}
 	if errors.Is(err, errHistorySilent) {
-		c.historySilentAt = time.Now()
+		b.silentAt = time.Now()
 	}
 	if err != nil {
 		return
 	}
-	c.addBackfilled(deleted, since, until)
+	b.addBackfilled(deleted, since, until)
 }
 
 // deletions requests the API server's history, unless the API server has recently reported that it
-// does not reach back to that version: clients can send arbitrary old versions. historyMu must be
-// held.
-func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	if time.Since(c.expiredAt) < historyPause && !object.Older(c.expiredVersion, since) {
+// does not reach back to that version: clients can send arbitrary old versions. mu must be held.
+func (b *backfiller) deletions(ctx context.Context, since, until string) ([]latest, error) {
+	if time.Since(b.expiredAt) < historyPause && !object.Older(b.expiredVersion, since) {
 		return nil, errHistoryExpired
 	}
-	deleted, err := c.history.deletions(ctx, since, until)
+	deleted, err := b.cache.history.deletions(ctx, since, until)
 	if errors.Is(err, errHistoryExpired) {
-		c.expiredVersion, c.expiredAt = strings.Clone(since), time.Now()
+		b.expiredVersion, b.expiredAt = strings.Clone(since), time.Now()
 	}
 	return deleted, err
 }
 
-// addBackfilled adds deletions to the known ones. There are no concurrent calls, because historyMu
-// must be held.
-func (c *Cache) addBackfilled(deleted []latest, since, until string) {
+// addBackfilled adds deletions to the known ones. There are no concurrent calls, because mu must be
+// held.
+func (b *backfiller) addBackfilled(deleted []latest, since, until string) {
+	c := b.cache
 	c.mu.RLock()
 	known, epoch := c.feed.log.backfilled, c.feed.epoch.id
 	c.mu.RUnlock()
@@ -101,14 +115,15 @@ func (c *Cache) addBackfilled(deleted []latest, since, until string) {
 
 // needsBackfill reports whether deletions since a version were evicted or never known. If so, it
 // records that a watcher needs them.
-func (c *Cache) needsBackfill(version string) bool {
+func (b *backfiller) needsBackfill(version string) bool {
+	c := b.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if object.Older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || object.Older(version, c.wantedVersion)) {
-		c.wantedVersion = version
+	if object.Older(version, c.feed.log.compactVersion) && (b.wantedVersion == "" || object.Older(version, b.wantedVersion)) {
+		b.wantedVersion = version
 	}
 	return true
 }
@@ -116,14 +131,15 @@ func (c *Cache) needsBackfill(version string) bool {
 // takeWantedRange returns the range of versions to request for a version: from the oldest version
 // that any watcher waits for, if that also covers this one, up to the version from which on
 // deletions are known. until is empty if they are already known.
-func (c *Cache) takeWantedRange(version string) (since, until string) {
+func (b *backfiller) takeWantedRange(version string) (since, until string) {
+	c := b.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	until = c.feed.log.missingUntil(version)
 	if gap := c.feed.log.gapAt(version); gap != nil && until == gap.knownSince {
 		return gap.from, until
 	}
-	since, c.wantedVersion = c.wantedVersion, ""
+	since, b.wantedVersion = b.wantedVersion, ""
 	if since == "" || object.Older(version, since) {
 		since = version // another call took the wanted version, and failed
 	}

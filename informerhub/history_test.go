@@ -23,10 +23,10 @@ func TestHistory_OlderPositionGetsLaterDeletionsToo(t *testing.T) {
 func TestHistory_RequestsTheOldestPositionThenItsOwn(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{}
-	c.needsBackfill("2")
-	c.needsBackfill("5")
+	c.backfiller.needsBackfill("2")
+	c.backfiller.needsBackfill("5")
 	for _, want := range []string{"2", "5"} {
-		if since, until := c.takeWantedRange("5"); since != want || until != "10" {
+		if since, until := c.backfiller.takeWantedRange("5"); since != want || until != "10" {
 			t.Errorf("requested from %q up to %q, want from %q", since, until, want)
 		}
 	}

@@ -132,13 +132,13 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		caches:   make(map[Resource]*runningCache),
 		private:  make(map[*Private]struct{}),
 		pinned:   make(map[Resource]bool),
-		preloads: newPreloads(options.Preload),
 
 		privateConfig:   privateConfig,
 		privateActivity: privateActivity,
 		privateBytes:    newPrivateBytes(cmp.Or(options.PrivateBytes, defaultPrivateBytes)),
 		privateLists:    newPrivateLists(),
 	}
+	h.preloads = newPreloads(h, options.Preload)
 	activity.paused, privateActivity.paused = h.linkPaused, h.linkPaused
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil
@@ -287,6 +287,38 @@ func (h *Hub) endIdle(running *runningCache) {
 	}
 }
 
+// Preload starts the caches of [Options.Preload], and keeps them until the context ends. It blocks
+// until then.
+func (h *Hub) Preload(ctx context.Context) { h.preloads.run(ctx) }
+
+// Warm returns nil once each cache of [Options.Preload] has had a snapshot, and before that an
+// error that names the missing ones. It does not wait for resources that the cluster does not
+// serve, that the service has no permission to list, or for which the API server has returned
+// errors for preloadPatience, as long as another resource has a snapshot: a single broken resource
+// must not stop all replicas. Once Warm has returned nil, it always returns nil.
+func (h *Hub) Warm() error { return h.preloads.checkWarm() }
+
+// pin prevents the eviction of an idle cache.
+func (h *Hub) pin(resource Resource) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pinned[resource] = true
+}
+
+// awaitEnd blocks until the cache of a resource has ended, and unpins the resource, because its
+// definition may have changed.
+func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
+	h.mu.Lock()
+	running := h.caches[resource]
+	h.mu.Unlock()
+	if running != nil {
+		running.awaitEnd(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.pinned, resource)
+}
+
 // PrivateConfig returns the configuration for clients of private caches: a copy of the hub's, with
 // the hub's credentials, which a client replaces by those of its user. Its connections record when
 // data arrives on them. [Cache.Freshness] of private caches depends on that.
@@ -399,31 +431,24 @@ func (h *Hub) CurrentVersion(
 	return version, nil
 }
 
-// runningCaches returns the running caches.
-func (h *Hub) runningCaches() []*Cache {
+// runningCaches returns the caches that all callers share, and the private ones.
+func (h *Hub) runningCaches() (shared, private []*Cache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	caches := make([]*Cache, 0, len(h.caches))
 	for _, running := range h.caches {
-		caches = append(caches, running.Cache)
+		shared = append(shared, running.Cache)
 	}
-	return caches
-}
-
-func (h *Hub) privateCaches() []*Cache {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	caches := make([]*Cache, 0, len(h.private))
-	for private := range h.private {
-		caches = append(caches, private.Cache)
+	for running := range h.private {
+		private = append(private, running.Cache)
 	}
-	return caches
+	return shared, private
 }
 
 // linkPaused makes each cache whose watch is on a link determine what it has missed since the given
 // time, after which nothing has arrived.
 func (h *Hub) linkPaused(over *link, since time.Time) {
-	for _, cache := range slices.Concat(h.runningCaches(), h.privateCaches()) {
+	shared, private := h.runningCaches()
+	for _, cache := range slices.Concat(shared, private) {
 		cache.markUncertain(over, since)
 	}
 }
@@ -435,7 +460,8 @@ func (h *Hub) linkPaused(over *link, since time.Time) {
 // is not stale.
 func (h *Hub) Freshness() Freshness {
 	var counted, refused []Freshness
-	for _, cache := range h.runningCaches() {
+	shared, _ := h.runningCaches()
+	for _, cache := range shared {
 		switch fresh, followed, synced := cache.followed(); {
 		case !synced:
 		case followed.refused:
@@ -453,7 +479,8 @@ func (h *Hub) Freshness() Freshness {
 // HasSnapshot reports whether any cache has a snapshot, so that the hub can serve reads without the
 // API server.
 func (h *Hub) HasSnapshot() bool {
-	return slices.ContainsFunc(h.runningCaches(), func(c *Cache) bool {
+	shared, _ := h.runningCaches()
+	return slices.ContainsFunc(shared, func(c *Cache) bool {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 		return c.state.synced && c.state.ended == nil
@@ -470,9 +497,9 @@ func (h *Hub) Totals() Totals {
 // Status returns the state of the caches, in no particular order. It takes each cache's lock for a
 // moment, whatever the size of the cache.
 func (h *Hub) Status() []Status {
-	caches := h.runningCaches()
-	all := make([]Status, len(caches))
-	for i, cache := range caches {
+	shared, _ := h.runningCaches()
+	all := make([]Status, len(shared))
+	for i, cache := range shared {
 		all[i] = cache.status()
 	}
 	return all

@@ -129,11 +129,11 @@ func TestClosedVersion_AdvancesWithNewerVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 			expire(t, c, 12, "a")
-			if !c.isOpen() || c.watchFrom("12") != "10" {
+			if !c.verifier.isOpen() || c.watchFrom("12") != "10" {
 				t.Errorf("a deletion closes its version: the watch resumes from %q", c.watchFrom("12"))
 			}
 			must(t, happens(c))
-			if c.isOpen() || c.watchFrom("13") != "13" {
+			if c.verifier.isOpen() || c.watchFrom("13") != "13" {
 				t.Errorf("the version is still open: the watch resumes from %q", c.watchFrom("13"))
 			}
 		})
@@ -368,7 +368,7 @@ func TestDeletionCheck_WaitsForDeletionsInTransit(t *testing.T) {
 				expire(t, c, 12, "a")
 				ctx, stop := context.WithCancel(t.Context())
 				var checking sync.WaitGroup
-				checking.Go(func() { c.checkDeletions(ctx) })
+				checking.Go(func() { c.verifier.checkDeletions(ctx) })
 				time.Sleep(2 * closeAfter)
 				test.meanwhile(t, c)
 				time.Sleep(time.Hour)

@@ -31,6 +31,8 @@ const (
 
 // preloads are the preloaded resources, by the names that the operator has given.
 type preloads struct {
+	hub *Hub
+
 	mu    sync.Mutex // guards the fields below
 	state map[string]*preloadState
 	warm  bool // all were settled at some time
@@ -46,34 +48,33 @@ type preloadState struct {
 	unservable bool
 }
 
-func newPreloads(names []string) *preloads {
-	p := &preloads{state: make(map[string]*preloadState)}
+func newPreloads(hub *Hub, names []string) *preloads {
+	p := &preloads{hub: hub, state: make(map[string]*preloadState)}
 	for _, name := range names {
 		p.state[name] = &preloadState{}
 	}
 	return p
 }
 
-// Preload starts the caches of [Options.Preload], and keeps them until the context ends. It blocks
-// until then.
-func (h *Hub) Preload(ctx context.Context) {
+// run keeps the caches until the context ends.
+func (p *preloads) run(ctx context.Context) {
 	var keeping sync.WaitGroup
-	for name := range h.preloads.state {
-		keeping.Go(func() { h.keepPreloaded(ctx, name) })
+	for name := range p.state {
+		keeping.Go(func() { p.maintain(ctx, name) })
 	}
 	keeping.Wait()
 }
 
-// keepPreloaded starts the cache of a resource, and restarts it when it has ended.
-func (h *Hub) keepPreloaded(ctx context.Context, name string) {
+// maintain starts the cache of a resource, and restarts it when it has ended.
+func (p *preloads) maintain(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		resource, err := h.preload(ctx, name)
+		resource, err := p.preload(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
-		switch h.preloads.record(name, err) {
+		switch p.record(name, err) {
 		case preloadSynced:
-			h.awaitEnd(ctx, resource)
+			p.hub.awaitEnd(ctx, resource)
 		case preloadSkipped:
 			pause(ctx, skippedRetry)
 		case preloadFailed:
@@ -83,41 +84,20 @@ func (h *Hub) keepPreloaded(ctx context.Context, name string) {
 }
 
 // preload blocks until a resource has a snapshot.
-func (h *Hub) preload(ctx context.Context, name string) (Resource, error) {
-	resource, err := h.resolver.Resolve(ctx, name)
+func (p *preloads) preload(ctx context.Context, name string) (Resource, error) {
+	resource, err := p.hub.resolver.Resolve(ctx, name)
 	if err != nil {
 		return resource, err
 	}
 	if !resource.Cacheable() {
 		return resource, errUncacheable
 	}
-	cache, err := h.Start(ctx, resource)
+	cache, err := p.hub.Start(ctx, resource)
 	if err != nil {
 		return resource, err
 	}
-	h.pin(resource)
+	p.hub.pin(resource)
 	return resource, cache.Ready(ctx)
-}
-
-// pin prevents the eviction of an idle cache.
-func (h *Hub) pin(resource Resource) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.pinned[resource] = true
-}
-
-// awaitEnd blocks until the cache of a resource has ended, and unpins the resource, because its
-// definition may have changed.
-func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
-	h.mu.Lock()
-	running := h.caches[resource]
-	h.mu.Unlock()
-	if running != nil {
-		running.awaitEnd(ctx)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.pinned, resource)
 }
 
 // preloadOutcome is the outcome of an attempt.
@@ -182,13 +162,8 @@ func (s *preloadState) isSettled() bool {
 		!s.failingSince.IsZero() && time.Since(s.failingSince) > preloadPatience
 }
 
-// Warm returns nil once each cache of [Options.Preload] has had a snapshot, and before that an
-// error that names the missing ones. It does not wait for resources that the cluster does not
-// serve, that the service has no permission to list, or for which the API server has returned
-// errors for preloadPatience, as long as another resource has a snapshot: a single broken resource
-// must not stop all replicas. Once Warm has returned nil, it always returns nil.
-func (h *Hub) Warm() error {
-	p := h.preloads
+// checkWarm returns what [Hub.Warm] returns.
+func (p *preloads) checkWarm() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.warm {

@@ -93,7 +93,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
-				hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
+				hub := &Hub{preloads: newPreloads(nil, []string{"a", "b"})}
 				for range 2 * preloadPatience / preloadRetry {
 					hub.preloads.record("a", test.a)
 					hub.preloads.record("b", test.b)
@@ -108,7 +108,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 }
 
 func TestWarm_WaitsForAResourceWithATemporaryError(t *testing.T) {
-	hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
+	hub := &Hub{preloads: newPreloads(nil, []string{"a", "b"})}
 	hub.preloads.record("a", nil)
 	hub.preloads.record("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
 	if hub.Warm() == nil {

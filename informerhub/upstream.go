@@ -93,13 +93,11 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 		TypeDescription: u.cache.resource.String(),
 		Backoff:         backoff(),
 	})
-	var closing sync.WaitGroup
-	closing.Go(func() { u.cache.closeVersions(ctx) })
-	closing.Go(func() { u.cache.confirmCurrent(ctx) })
-	closing.Go(func() { u.cache.checkDeletions(ctx) })
+	var verifying sync.WaitGroup
+	verifying.Go(func() { u.cache.verifier.run(ctx) })
 	reflector.RunWithContext(ctx)
 	end()
-	closing.Wait()
+	verifying.Wait()
 }
 
 // store returns the store that the Reflector fills.

@@ -97,10 +97,10 @@ func TestRelist_IgnoresProgressUntilItEnds(t *testing.T) {
 		c.watchClosed()
 		c.listStarted("10")
 		c.watchOpened(true, nil)
-		c.askProgress(t.Context())
+		c.verifier.askProgress(t.Context())
 		must(t, c.Replace(items(pod(t, "a", 3)), "20"))
 		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
-		c.askProgress(t.Context())
+		c.verifier.askProgress(t.Context())
 		checkSame(t, []string{"BOOKMARK at 30"}, nextLines(t, w))
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -11,12 +13,53 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
+// verifier compares a cache with the API server, which knows what the cache's own watch does not show:
+// that nothing has changed up to a version, that deletions were left out, or that the history was undone.
+//
 // A cache receives its own resource's changes at once. That there were none, it learns only from
 // the API server's bookmarks, once a minute. A caller that waits for the version of another
 // resource's change would wait that long. So the API server is asked: if a second watch from the
 // feed's version has no events up to the awaited version, the feed has reached it. It says so by a
 // bookmark. Of some resources, such as events, it sends no bookmarks. These are listed instead, for
 // callers that wait: if the list has the objects of the cache, the cache has reached its version.
+type verifier struct {
+	cache *Cache
+
+	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
+	bookmarked   chan struct{} // has a value after a bookmark arrived
+	needsCheck   chan struct{} // has a value after feed.unchecked was set
+
+	reportsBy atomic.Int32 // how the API server reports its progress
+
+	mu          sync.Mutex // held while progress is requested, and guards the field below
+	listAgainAt time.Time  // when the API server may be asked for a list again
+}
+
+func newVerifier(c *Cache) *verifier {
+	return &verifier{
+		cache:        c,
+		needsCatchUp: make(chan struct{}, 1),
+		bookmarked:   make(chan struct{}, 1),
+		needsCheck:   make(chan struct{}, 1),
+	}
+}
+
+// run verifies the cache until the context ends.
+func (v *verifier) run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	tasks.Go(func() { v.closeVersions(ctx) })
+	tasks.Go(func() { v.confirmCurrent(ctx) })
+	tasks.Go(func() { v.checkDeletions(ctx) })
+	tasks.Wait()
+}
+
+// signal puts a value into a channel with one place, unless there is one.
+func signal(full chan<- struct{}) {
+	select {
+	case full <- struct{}{}:
+	default:
+	}
+}
 
 // askProgressAfter is the time to wait for the Reflector's own watch before asking. A change of
 // this resource arrives through that watch.
@@ -31,21 +74,21 @@ func keepAsking(ctx context.Context, ask func(context.Context)) {
 
 // askState asks for the API server's progress, or for a list if it does not send bookmarks of the
 // resource. Only one request runs at a time, for all waiting callers.
-func (c *Cache) askState(ctx context.Context) {
-	c.askProgress(ctx)
-	if !c.lacksBookmarks() || !c.progressMu.TryLock() {
+func (v *verifier) askState(ctx context.Context) {
+	v.askProgress(ctx)
+	if !v.lacksBookmarks() || !v.mu.TryLock() {
 		return
 	}
-	defer c.progressMu.Unlock()
-	if time.Now().Before(c.listAgainAt) {
+	defer v.mu.Unlock()
+	if time.Now().Before(v.listAgainAt) {
 		return
 	}
 	began := time.Now()
-	listed, err := c.history.listed(ctx)
+	listed, err := v.cache.history.listed(ctx)
 	took := time.Since(began)
-	c.listAgainAt = time.Now().Add(max(minListPause-took, took))
+	v.listAgainAt = time.Now().Add(max(minListPause-took, took))
 	if err == nil {
-		c.compareList(ctx, listed)
+		v.compareList(ctx, listed)
 	}
 }
 
@@ -58,12 +101,12 @@ const maxListWait = time.Second
 
 // compareList confirms the version of a list as soon as the cache has its objects: the watch may still
 // have to deliver some of them.
-func (c *Cache) compareList(ctx context.Context, listed listedState) {
+func (v *verifier) compareList(ctx context.Context, listed listedState) {
 	ctx, cancel := context.WithTimeout(ctx, maxListWait)
 	defer cancel()
 	for {
-		advanced, err := c.notAt(listed.version)
-		if advanced == nil || err != nil || c.confirm(listed) {
+		advanced, err := v.cache.notAt(listed.version)
+		if advanced == nil || err != nil || v.confirm(listed) {
 			return
 		}
 		select {
@@ -75,7 +118,8 @@ func (c *Cache) compareList(ctx context.Context, listed listedState) {
 }
 
 // confirm records that the feed has reached the version of a list, if the cache has its objects.
-func (c *Cache) confirm(listed listedState) bool {
+func (v *verifier) confirm(listed listedState) bool {
+	c := v.cache
 	c.mu.RLock()
 	from, objects := c.feed.end(), c.store.all()
 	c.mu.RUnlock()
@@ -116,27 +160,28 @@ const (
 	withoutBookmarks
 )
 
-func (c *Cache) lacksBookmarks() bool { return c.progressBy.Load() == withoutBookmarks }
+func (v *verifier) lacksBookmarks() bool { return v.reportsBy.Load() == withoutBookmarks }
 
 // askProgress advances the feed if the API server reports that there were no changes since. Only
 // one request runs at a time, for all waiting callers.
-func (c *Cache) askProgress(ctx context.Context) {
-	if c.lacksBookmarks() || !c.progressMu.TryLock() {
+func (v *verifier) askProgress(ctx context.Context) {
+	c := v.cache
+	if v.lacksBookmarks() || !v.mu.TryLock() {
 		return
 	}
-	defer c.progressMu.Unlock()
+	defer v.mu.Unlock()
 	c.mu.RLock()
 	from := c.feed.end()
 	c.mu.RUnlock()
-	version, err := c.history.progress(ctx, from.closed, c.hasApplied)
+	version, err := c.history.progress(ctx, from.closed, v.hasApplied)
 	switch {
 	case errors.Is(err, errNoBookmarks):
-		c.progressBy.CompareAndSwap(unknownProgress, withoutBookmarks)
+		v.reportsBy.CompareAndSwap(unknownProgress, withoutBookmarks)
 		return
 	case err != nil:
 		return // callers keep waiting, and time out in the end
 	}
-	c.progressBy.Store(byBookmarks)
+	v.reportsBy.Store(byBookmarks)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A list that is in progress may be of an older version, and would look like one of another
@@ -147,7 +192,8 @@ func (c *Cache) askProgress(ctx context.Context) {
 }
 
 // hasApplied reports whether the cache has applied an event of the API server.
-func (c *Cache) hasApplied(event watch.Event) bool {
+func (v *verifier) hasApplied(event watch.Event) bool {
+	c := v.cache
 	state, ok := event.Object.(*Object)
 	if !ok {
 		return false
@@ -174,26 +220,27 @@ const maxClosePause = time.Minute
 // closeVersions asks the API server whether everything at the feed's version is known, until the
 // context ends. It does so when nothing else has shown that for a while and there are watchers.
 // Without a response their bookmarks stay at the version before.
-func (c *Cache) closeVersions(ctx context.Context) {
+func (v *verifier) closeVersions(ctx context.Context) {
 	for {
 		select {
-		case <-c.feed.versionOpened:
+		case <-v.cache.feed.versionOpened:
 		case <-ctx.Done():
 			return
 		}
-		for wait := closeAfter; c.isOpen(); wait = min(2*wait, maxClosePause) {
+		for wait := closeAfter; v.isOpen(); wait = min(2*wait, maxClosePause) {
 			if !pause(ctx, wait) {
 				return
 			}
-			if c.isOpen() && c.watched() {
-				c.askProgress(ctx)
+			if v.isOpen() && v.cache.watched() {
+				v.askProgress(ctx)
 			}
 		}
 	}
 }
 
 // isOpen reports whether there may be more changes at the version that the cache has reached.
-func (c *Cache) isOpen() bool {
+func (v *verifier) isOpen() bool {
+	c := v.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.feed.closed != c.feed.version
@@ -208,29 +255,17 @@ func (c *Cache) isOpen() bool {
 // before the cache relists: it may still arrive through the watch.
 const maxUnreceived = 2
 
-// startedAfterLocked records that a list or watch was started, and that the cache has every deletion up
-// to a version.
-func (c *Cache) startedAfterLocked(version string) {
-	if c.feed.unchecked == "" || object.Older(version, c.feed.unchecked) {
-		c.feed.unchecked = version
-	}
-	select {
-	case c.needsCheck <- struct{}{}:
-	default:
-	}
-}
-
 // checkDeletions relists the cache if deletions were left out when a list or watch was started. It runs
 // until the context ends.
-func (c *Cache) checkDeletions(ctx context.Context) {
+func (v *verifier) checkDeletions(ctx context.Context) {
 	for {
 		select {
-		case <-c.needsCheck:
+		case <-v.needsCheck:
 		case <-ctx.Done():
 			return
 		}
 		unreceived, wait := 0, closeAfter
-		for pause(ctx, wait) && !c.hasDeletions(ctx, &unreceived) {
+		for pause(ctx, wait) && !v.hasDeletions(ctx, &unreceived) {
 			wait = min(2*wait, maxClosePause)
 		}
 	}
@@ -238,7 +273,8 @@ func (c *Cache) checkDeletions(ctx context.Context) {
 
 // hasDeletions reports whether the check since the last start has ended. unreceived counts how often a
 // deletion at an open version was missing.
-func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
+func (v *verifier) hasDeletions(ctx context.Context, unreceived *int) bool {
+	c := v.cache
 	c.mu.RLock()
 	since, until, started := c.feed.unchecked, c.feed.version, c.following
 	c.mu.RUnlock()
@@ -257,7 +293,7 @@ func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
 		return false
 	}
 	c.mu.Lock()
-	missing, open := c.missingLocked(deleted)
+	missing, open := v.missingLocked(deleted)
 	restarted := c.following.disruptions != started.disruptions
 	if open {
 		*unreceived++
@@ -276,34 +312,27 @@ func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
 
 // missingLocked reports whether the cache still has deleted objects, and whether the versions of all these
 // deletions are open.
-func (c *Cache) missingLocked(deleted []latest) (missing, open bool) {
+func (v *verifier) missingLocked(deleted []latest) (missing, open bool) {
 	open = true
 	for _, deletion := range deleted {
-		cached := c.store.get(deletion.object.Namespace(), deletion.object.Name())
+		cached := v.cache.store.get(deletion.object.Namespace(), deletion.object.Name())
 		if cached != nil && cached.UID() == deletion.object.UID() && !object.Older(deletion.version, cached.ResourceVersion()) {
-			missing, open = true, open && object.Older(c.feed.closed, deletion.version)
+			missing, open = true, open && object.Older(v.cache.feed.closed, deletion.version)
 		}
 	}
 	return missing, missing && open
 }
 
-func (c *Cache) startCatchUpLocked() {
-	select {
-	case c.needsCatchUp <- struct{}{}:
-	default:
-	}
-}
-
 // confirmCurrent determines, each time that a watch was opened, when the cache has caught up with
 // the API server, and at each bookmark whether the API server has gone back in time. It runs until
 // the context ends.
-func (c *Cache) confirmCurrent(ctx context.Context) {
+func (v *verifier) confirmCurrent(ctx context.Context) {
 	for {
 		select {
-		case <-c.needsCatchUp:
-			c.catchUp(ctx)
-		case <-c.bookmarked:
-			c.compareVersions(ctx)
+		case <-v.needsCatchUp:
+			v.catchUp(ctx)
+		case <-v.bookmarked:
+			v.compareVersions(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -320,8 +349,8 @@ const (
 	catchUpPause = time.Second
 )
 
-func (c *Cache) catchUp(ctx context.Context) {
-	for !c.caughtUp(ctx) {
+func (v *verifier) catchUp(ctx context.Context) {
+	for !v.caughtUp(ctx) {
 		if !pause(ctx, catchUpPause) {
 			return
 		}
@@ -332,7 +361,8 @@ func (c *Cache) catchUp(ctx context.Context) {
 // etcd was restored from a backup, and the open watch does not report that. An older bookmark does
 // not prove it, because one API server may lag behind another. A list without a version does: its
 // version is not older than anything that any API server has sent before.
-func (c *Cache) compareVersions(ctx context.Context) {
+func (v *verifier) compareVersions(ctx context.Context) {
+	c := v.cache
 	c.mu.RLock()
 	following, synced, cached := c.following, c.state.synced, c.feed.version
 	c.mu.RUnlock()
@@ -351,7 +381,8 @@ func (c *Cache) compareVersions(ctx context.Context) {
 // because the API server accepts a watch from a version that it has not reached yet, and sends
 // nothing. caughtUp reports whether there is nothing more to wait for: the cache is current, or
 // another watch must be opened first.
-func (c *Cache) caughtUp(ctx context.Context) bool {
+func (v *verifier) caughtUp(ctx context.Context) bool {
+	c := v.cache
 	c.mu.RLock()
 	following, synced, lastSeq, cached := c.following, c.state.synced, c.feed.last, c.feed.version
 	c.mu.RUnlock()

@@ -50,7 +50,7 @@ func TestProgress_IgnoresResponseIfTheFeedHasAdvanced(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
-		c.askProgress(t.Context())
+		c.verifier.askProgress(t.Context())
 		if c.feed.version != "12" {
 			t.Errorf("the cache is at %s", c.feed.version)
 		}

@@ -39,17 +39,11 @@ type Watcher struct {
 	// snapshot is the snapshot that is being sent; nil if there is none.
 	snapshot *snapshotWalk
 	// catchUp is the delivery of latest states that is in progress; nil if there is none.
-	catchUp *catchUp
-	// deliveredThrough is the version up to which another replica, which was ahead of this one, has
-	// delivered everything to the caller; empty if there is none.
-	deliveredThrough string
-	// unchecked is the version since which the caller may lack deletions that this replica knows, up to
-	// that of the position that it resumes from; empty if it has been checked that it does not.
-	unchecked string
+	catchUp    *catchUp
+	divergence divergence // of the caller's state from what this replica knows
 	// deletion is the last deletion that was delivered, if the position is older; see Position.
-	deletion    Deletion
-	contact     time.Time // time as of which what was read last is complete
-	needsResync bool      // it must resync from its options' position
+	deletion Deletion
+	contact  time.Time // time as of which what was read last is complete
 
 	// pending is what was read when the context ended, with the batch that was begun for it; nil if
 	// there is none.
@@ -138,7 +132,7 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 		following := w.following
 		w.following = Batch{}
 		return following, nil
-	case w.group == nil || w.needsResync:
+	case w.group == nil || w.divergence.needsResync:
 		if err := w.begin(ctx); err != nil {
 			return Batch{}, err
 		}
@@ -153,7 +147,7 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 		}
 	}()
 	for {
-		if w.broad && w.deliveredThrough == "" {
+		if w.broad && !w.divergence.isAhead() {
 			w.narrowGroup()
 		}
 		if endTurn == nil && w.needsTurn() {
@@ -165,7 +159,7 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 		}
 		next := w.pendingOrPoll()
 		if next.needsResync {
-			w.needsResync = true // reading history may take a while: until then the caller receives this
+			w.divergence.needsResync = true // reading history may take a while: until then the caller receives this
 			return bookmark(next.position, next.freshness), nil
 		}
 		batch, err := w.batch(ctx, next)
@@ -246,7 +240,7 @@ func (w *Watcher) batch(ctx context.Context, result readResult) (Batch, error) {
 // making returns the batch that watchers with the same read result make together, or one of this
 // watcher alone.
 func (w *Watcher) making(result readResult) *sharedBatch {
-	if result.batches == nil || result.part != nil || w.deliveredThrough != "" {
+	if result.batches == nil || result.part != nil || w.divergence.isAhead() {
 		return &sharedBatch{rest: result, batch: batchOf(result)}
 	}
 	return result.batches.share(result.batchKey, func() *sharedBatch {
@@ -329,7 +323,7 @@ func (w *Watcher) match(ctx context.Context, making *sharedBatch) error {
 			return err
 		}
 	}
-	w.keepPosition(&making.batch)
+	w.divergence.keepPosition(&making.batch)
 	return nil
 }
 
@@ -346,8 +340,8 @@ func (w *Watcher) matchChanges(ctx context.Context, making *sharedBatch) error {
 		if rest.part != nil && !rest.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.transition(step, &making.batch.unvalued); ok && !w.alreadyDelivered(event) {
-			making.batch.Events = append(making.batch.Events, w.withoutBefore(event))
+		if event, ok := w.selection.transition(step, &making.batch.unvalued); ok && !w.divergence.hasDelivered(event) {
+			making.batch.Events = append(making.batch.Events, w.divergence.withoutBefore(event))
 		}
 	}
 	return nil
@@ -367,7 +361,7 @@ func (w *Watcher) matchStates(ctx context.Context, making *sharedBatch) error {
 			continue
 		}
 		heldAt := rest.catchUp.heldAt(state, rest.since)
-		if event, ok := w.selection.latestStateEvent(state, heldAt, &making.batch.unvalued); ok && !w.alreadyDelivered(event) {
+		if event, ok := w.selection.latestStateEvent(state, heldAt, &making.batch.unvalued); ok && !w.divergence.hasDelivered(event) {
 			making.batch.Events = append(making.batch.Events, event)
 		}
 	}

@@ -29,7 +29,7 @@ type readResult struct {
 	oldest      int64       // the time of the oldest change, in Unix nanoseconds; 0 if there is none
 	more        bool        // there is more to read
 	unresumable bool        // the stream cannot be resumed after it
-	needsResync bool        // the watcher must resync: see skippedVersionLocked
+	needsResync bool        // the watcher must resync: see divergence.isSkippedBy
 	batches     *batchCache // where watchers with the same batchKey share the batch
 	batchKey    batchKey
 	advanced    <-chan struct{} // if there is nothing more: closed as soon as there is
@@ -86,9 +86,9 @@ func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 	}
 	lagsWindow := w.lagsWindowLocked(end)
 	switch {
-	case w.skippedVersionLocked(lagsWindow):
+	case w.divergence.isSkippedBy(w.cache.feed, lagsWindow):
 		position := w.cache.feed.position(time.Now())
-		position.Version, position.Unchecked = w.deliveredThrough, w.unchecked
+		position.Version, position.Unchecked = w.divergence.deliveredThrough, w.divergence.unchecked
 		// The caller lacks what the cache knows, until the API server's history has been read.
 		freshness := Freshness{Stale: true, LastContact: w.contact}
 		return readResult{needsResync: true, position: position, freshness: freshness}
@@ -329,7 +329,7 @@ func (cursor *ObjectName) passed(object *Object) bool {
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
 func (w *Watcher) beginSnapshotLocked() {
 	feed := w.cache.feed
-	w.deliveredThrough, w.unchecked, w.catchUp = "", "", nil
+	w.divergence, w.catchUp = divergence{}, nil
 	w.snapshot = &snapshotWalk{filtering: filtering{filter: w.selection.filter}}
 	w.epoch, w.cursor = feed.epoch.id, feed.last
 }

@@ -12,7 +12,7 @@ import (
 
 // begin sets the watcher's first cursor.
 func (w *Watcher) begin(ctx context.Context) error {
-	w.deliveredThrough, w.unchecked = "", ""
+	w.divergence.deliveredThrough, w.divergence.unchecked = "", ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
 		if err := w.prepare(ctx, *since); err != nil {
 			return err
@@ -50,9 +50,9 @@ func (w *Watcher) prepare(ctx context.Context, since Position) error {
 			return err
 		}
 	case reached:
-		w.deliveredThrough = version
+		w.divergence.deliveredThrough = version
 	}
-	w.cache.backfill(ctx, cmp.Or(w.cache.uncheckedSince(since), version))
+	w.cache.backfiller.backfill(ctx, cmp.Or(w.cache.uncheckedSince(since), version))
 	return nil
 }
 
@@ -72,11 +72,12 @@ func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.snapshot, w.catchUp, w.pending, w.needsResync, w.deletion = nil, nil, nil, false, Deletion{}
+	w.snapshot, w.catchUp, w.pending, w.deletion = nil, nil, nil, Deletion{}
+	w.divergence.needsResync = false
 	w.epoch, w.cursor, w.contact = c.feed.epoch.id, c.feed.last, c.completeAsOfLocked()
 	w.setCursorLocked()
 	if w.snapshot == nil && w.options.Since != nil {
-		w.unchecked = c.feed.uncheckedSince(*w.options.Since)
+		w.divergence.unchecked = c.feed.uncheckedSince(*w.options.Since)
 	}
 	w.joinGroupLocked()
 }
@@ -84,14 +85,14 @@ func (w *Watcher) join() {
 // checkLocked begins a snapshot if the caller may lack deletions from before the position that it
 // resumed from. This is known when the cache has reached that position.
 func (w *Watcher) checkLocked() {
-	if w.unchecked == "" || w.deliveredThrough != "" || w.needsResync {
+	if w.divergence.unchecked == "" || w.divergence.isAhead() || w.divergence.needsResync {
 		return
 	}
-	if w.snapshot == nil && w.cache.feed.log.mayLack(w.unchecked, w.options.Since.Version) {
+	if w.snapshot == nil && w.cache.feed.log.mayLack(w.divergence.unchecked, w.options.Since.Version) {
 		w.cache.beginnings.resets.Add(1)
 		w.beginSnapshotLocked()
 	}
-	w.unchecked = ""
+	w.divergence.unchecked = ""
 }
 
 // setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
@@ -104,7 +105,7 @@ func (w *Watcher) setCursorLocked() {
 		counts.snapshots.Add(1)
 		w.beginSnapshotLocked()
 		return
-	case feed.undone(*since), object.Older(feed.version, since.Version) && w.deliveredThrough == "":
+	case feed.undone(*since), object.Older(feed.version, since.Version) && !w.divergence.isAhead():
 		counts.resets.Add(1) // the API server has undone it, or has never reached it
 		w.beginSnapshotLocked()
 		return
@@ -113,7 +114,7 @@ func (w *Watcher) setCursorLocked() {
 		return
 	}
 	if object.Older(feed.closed, since.Version) {
-		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
+		w.divergence.deliveredThrough = since.Version // the other replica has delivered all deletions at it
 	}
 	if seq, ok := feed.locateStep(since.Version); ok {
 		counts.resumed.Add(1)
@@ -137,7 +138,7 @@ func (w *Watcher) joinGroupLocked() {
 	if w.group != nil {
 		w.cache.feed.watchers.leave(w.group)
 	}
-	w.broad = w.deliveredThrough != ""
+	w.broad = w.divergence.isAhead()
 	w.group = w.cache.feed.watchers.join(w.selection, w.broad, w.cache.feed.last)
 	w.cache.feed.examined.Add(int64(len(w.group.namespaces)))
 }
@@ -152,41 +153,56 @@ func (w *Watcher) narrowGroup() {
 	}
 }
 
-// skippedVersionLocked reports whether the feed has moved past the caller's version without every
-// step there, by a relist or because the window was trimmed. The caller's state then lies between
-// two states that are known here, so the watcher must resync from that version.
-func (w *Watcher) skippedVersionLocked(lagsWindow bool) bool {
-	feed := w.cache.feed
-	return w.deliveredThrough != "" && object.Older(w.deliveredThrough, feed.version) &&
-		(lagsWindow || feed.log.gapAt(w.deliveredThrough) != nil)
+// divergence is how the state of a watcher's caller can differ from what this replica knows, because
+// the caller comes from another replica. The zero value is no difference.
+type divergence struct {
+	// deliveredThrough is the version up to which another replica, which was ahead of this one, has
+	// delivered everything to the caller; empty if there is none.
+	deliveredThrough string
+	// unchecked is the version since which the caller may lack deletions that this replica knows, up to
+	// the version of the position that it resumes from; empty if it has been checked that it does not.
+	unchecked   string
+	needsResync bool // the watcher must resync from its options' position
 }
 
-// alreadyDelivered reports whether another replica has already delivered an event to the caller.
-func (w *Watcher) alreadyDelivered(event Event) bool {
-	return w.deliveredThrough != "" && !object.Older(w.deliveredThrough, event.ResourceVersion)
+// isAhead reports whether the caller may hold what another replica has delivered and this one does
+// not know.
+func (d *divergence) isAhead() bool { return d.deliveredThrough != "" }
+
+// isSkippedBy reports whether a feed has moved past the caller's version without every step there, by a
+// relist or because the window was trimmed. The caller's state then lies between two states that are
+// known here, so the watcher must resync from that version.
+func (d *divergence) isSkippedBy(feed *feed, lagsWindow bool) bool {
+	return d.isAhead() && object.Older(d.deliveredThrough, feed.version) &&
+		(lagsWindow || feed.log.gapAt(d.deliveredThrough) != nil)
+}
+
+// hasDelivered reports whether another replica has already delivered an event to the caller.
+func (d *divergence) hasDelivered(event Event) bool {
+	return d.isAhead() && !object.Older(d.deliveredThrough, event.ResourceVersion)
 }
 
 // withoutBefore returns an event without Before while the caller's state is unknown: as long as it
 // may hold what a replica that was ahead has delivered.
-func (w *Watcher) withoutBefore(event Event) Event {
-	if w.deliveredThrough != "" {
+func (d *divergence) withoutBefore(event Event) Event {
+	if d.isAhead() {
 		event.Before = nil
 	}
 	return event
 }
 
-// keepPosition keeps the position from going back while this replica is older than the one that the
-// caller comes from.
-func (w *Watcher) keepPosition(batch *Batch) {
-	if w.unchecked != "" {
-		batch.Position.Unchecked = w.unchecked
+// keepPosition keeps the position of a batch from going back while this replica is older than the one
+// that the caller comes from. The difference ends with the batch that reaches the other's version.
+func (d *divergence) keepPosition(batch *Batch) {
+	if d.unchecked != "" {
+		batch.Position.Unchecked = d.unchecked
 	}
 	switch version := batch.Position.Version; {
-	case w.deliveredThrough == "":
-	case object.Older(version, w.deliveredThrough):
-		batch.Position.Version = w.deliveredThrough
-	case !batch.unresumable || object.Older(w.deliveredThrough, version):
-		w.deliveredThrough = ""
+	case !d.isAhead():
+	case object.Older(version, d.deliveredThrough):
+		batch.Position.Version = d.deliveredThrough
+	case !batch.unresumable || object.Older(d.deliveredThrough, version):
+		d.deliveredThrough = ""
 	}
 }
 
@@ -244,7 +260,7 @@ func (p scopeDifference) batch(ctx context.Context, from, to *Selection) (Batch,
 // switchBySnapshot switches selections with a snapshot.
 func (w *Watcher) switchBySnapshot() {
 	w.selection, w.nextSelection, w.nextBySnapshot = w.nextSelection, nil, false
-	w.options.Since, w.deliveredThrough = nil, ""
+	w.options.Since, w.divergence.deliveredThrough = nil, ""
 	w.join()
 }
 
@@ -266,7 +282,7 @@ func (w *Watcher) collectDifference() (scopeDifference, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	feed := c.feed
-	if w.nextBySnapshot || w.group == nil || w.needsResync || w.deliveredThrough != "" || w.unchecked != "" ||
+	if w.nextBySnapshot || w.group == nil || w.divergence != (divergence{}) ||
 		w.epoch != feed.epoch.id || !feed.window.covers(w.cursor) ||
 		w.snapshot != nil || w.catchUp != nil || w.pending != nil {
 		return scopeDifference{}, false
