@@ -35,7 +35,8 @@ type (
 // held. Nothing is requested, matched, encoded or logged under mu.
 type Cache struct {
 	// The fields of this group are set once, before the cache is used.
-	selector
+	resource   Resource
+	selector   selector
 	history    history // nil in tests of the cache alone
 	activity   *activity
 	verifier   *verifier
@@ -102,6 +103,7 @@ const maxTombstones = 1 << 16
 
 func newCache(resource Resource, limits limits, activity *activity) *Cache {
 	c := &Cache{
+		resource:  resource,
 		selector:  selector{resource: resource},
 		activity:  activity,
 		started:   time.Now(),
@@ -138,7 +140,7 @@ func (c *Cache) Resource() Resource { return c.resource }
 // selector, and for a field that the API server does not support for the resource. To find that
 // out, the API server may be asked once for each field.
 func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
-	sel, err := c.parse(ctx, query)
+	sel, err := c.selector.parse(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -181,11 +181,11 @@ type definition struct {
 // definitionsSession follows the definitions as long as there are members. It is the store of a
 // Reflector.
 type definitionsSession struct {
-	*definitions
-	end     context.CancelFunc
-	settled chan struct{} // closed when the definitions are known or could not be read
-	settle  func()
-	wake    chan struct{} // has an element when changed or regrouped is not empty
+	definitions *definitions
+	end         context.CancelFunc
+	settled     chan struct{} // closed when the definitions are known or could not be read
+	settle      func()
+	wake        chan struct{} // has an element when changed or regrouped is not empty
 
 	// urls are those of the OpenAPI documents, with hashes of their content. Owned by poll.
 	urls map[schema.GroupVersion]string
@@ -211,7 +211,7 @@ func newDefinitionsSession(definitions *definitions, end context.CancelFunc) *de
 
 // run follows the definitions until the context ends.
 func (s *definitionsSession) run(ctx context.Context) {
-	defer s.running.Done()
+	defer s.definitions.running.Done()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { s.follow(ctx) })
@@ -235,7 +235,7 @@ func (s *definitionsSession) run(ctx context.Context) {
 // verify ends the caches that have begun with an outdated result of discovery.
 func (s *definitionsSession) verify(ctx context.Context) {
 	if pause(ctx, verifyAfter) {
-		s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
+		s.definitions.check(ctx, s.definitions.upstreamsOf(""), false, func(*upstream) bool { return false })
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *definitionsSession) react(ctx context.Context, name string, recreated b
 		if !pause(ctx, wait) {
 			return
 		}
-		s.check(ctx, s.upstreamsOf(name), recreated, func(*upstream) bool { return true })
+		s.definitions.check(ctx, s.definitions.upstreamsOf(name), recreated, func(*upstream) bool { return true })
 		recreated = false // caches that begin from now on use the new definition
 	}
 }
@@ -257,10 +257,10 @@ func (s *definitionsSession) compare(ctx context.Context, group string) {
 		if !pause(ctx, wait) {
 			return
 		}
-		members := slices.DeleteFunc(s.upstreamsOf(""), func(u *upstream) bool {
+		members := slices.DeleteFunc(s.definitions.upstreamsOf(""), func(u *upstream) bool {
 			return group != "" && u.cache.resource.Group != group
 		})
-		s.check(ctx, members, false, func(*upstream) bool { return false })
+		s.definitions.check(ctx, members, false, func(*upstream) bool { return false })
 	}
 }
 
@@ -281,7 +281,7 @@ func (s *definitionsSession) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		refusal := s.watch(ctx)
 		s.settle()
-		if ctx.Err() == nil && s.isFirstWarning() {
+		if ctx.Err() == nil && s.definitions.isFirstWarning() {
 			slog.Warn("the definitions of custom resources cannot be watched; "+
 				"a change of a schema is noticed later, and one of a conversion is not noticed", "error", refusal)
 		}
@@ -300,12 +300,12 @@ func (s *definitionsSession) watch(ctx context.Context) error {
 // poll compares the hashes of the OpenAPI documents of the caches' resources with the previous
 // ones, and discovery with the caches.
 func (s *definitionsSession) poll(ctx context.Context) {
-	urls, err := s.schemas.DocumentURLs(ctx)
+	urls, err := s.definitions.schemas.DocumentURLs(ctx)
 	if err != nil {
 		return // the next request may succeed
 	}
 	changed := make(map[schema.GroupVersion]bool)
-	upstreams := s.upstreamsOf("")
+	upstreams := s.definitions.upstreamsOf("")
 	for _, u := range upstreams {
 		groupVersion := u.cache.resource.GroupVersion()
 		if url, ok := urls[groupVersion]; ok {
@@ -314,7 +314,7 @@ func (s *definitionsSession) poll(ctx context.Context) {
 			s.urls[groupVersion] = url
 		}
 	}
-	s.check(ctx, upstreams, false, func(u *upstream) bool { return changed[u.cache.resource.GroupVersion()] })
+	s.definitions.check(ctx, upstreams, false, func(u *upstream) bool { return changed[u.cache.resource.GroupVersion()] })
 }
 
 // takeChanged returns the definitions that have changed since the last call.
@@ -363,7 +363,7 @@ func (s *definitionsSession) Resync() error { return nil }
 
 // Replace implements cache.ReflectorStore.
 func (s *definitionsSession) Replace(items []any, _ string) error {
-	upstreams := s.upstreamsOf("")
+	upstreams := s.definitions.upstreamsOf("")
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	for _, item := range items {
@@ -416,14 +416,14 @@ func (s *definitionsSession) followServices(ctx context.Context) {
 	for ctx.Err() == nil {
 		refusal := s.watchServices(ctx)
 		if apierrors.IsForbidden(refusal) {
-			s.warnServices.Do(func() {
+			s.definitions.warnServices.Do(func() {
 				slog.Warn("APIServices cannot be watched; "+
 					"a group that moves to another server is noticed after half a minute", "error", refusal)
 			})
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
 			if !apierrors.IsNotFound(refusal) {
-				s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
+				s.definitions.check(ctx, s.definitions.upstreamsOf(""), false, func(*upstream) bool { return false })
 			}
 			pause(ctx, definitionsInterval)
 		}
@@ -476,7 +476,7 @@ func (s *serviceStore) Replace([]any, string) error {
 func (s *definitionsSession) watchMetadata(
 	ctx context.Context, resource Resource, store cache.ReflectorStore, failed func(),
 ) error {
-	client, err := s.client(resource)
+	client, err := s.definitions.client(resource)
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 				hub := &Hub{activity: &activity{}, caches: make(map[Resource]*runningCache)}
 				hub.activity.record()
 				for i, make := range test.caches {
-					hub.caches[Resource{Name: strconv.Itoa(i)}] = &runningCache{Cache: make(t)}
+					hub.caches[Resource{Name: strconv.Itoa(i)}] = &runningCache{cache: make(t)}
 				}
 				time.Sleep(2 * maxUnconfirmed)
 				if fresh := hub.Freshness(); fresh.Stale != test.stale {

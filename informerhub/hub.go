@@ -88,7 +88,7 @@ type Hub struct {
 
 // runningCache is a cache that is fed by a Reflector.
 type runningCache struct {
-	*Cache
+	cache    *Cache
 	stop     chan struct{} // closed to end the cache
 	lastUsed time.Time     // guarded by the hub's mu
 	idle     *time.Timer   // ends the cache if it is unused
@@ -148,8 +148,8 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	for _, cache := range h.caches {
-		h.endLocked(cache)
+	for _, running := range h.caches {
+		h.endLocked(running)
 	}
 	for private := range h.private {
 		private.cancel()
@@ -203,8 +203,8 @@ func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
 func (h *Hub) hasCache(resource Resource) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cache, ok := h.caches[resource]
-	return ok && !cache.hasEnded()
+	running, ok := h.caches[resource]
+	return ok && !running.cache.hasEnded()
 }
 
 func (h *Hub) startedCache(resource Resource) (*Cache, error) {
@@ -213,12 +213,12 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	if h.closed {
 		return nil, ErrClosed
 	}
-	if cache, ok := h.caches[resource]; ok {
-		if !cache.hasEnded() {
-			cache.lastUsed = time.Now()
-			return cache.Cache, nil
+	if running, ok := h.caches[resource]; ok {
+		if !running.cache.hasEnded() {
+			running.lastUsed = time.Now()
+			return running.cache, nil
 		}
-		h.endLocked(cache)
+		h.endLocked(running)
 	}
 	client, err := h.clientFor(resource, h.client, resource.GroupVersionKind())
 	if err != nil {
@@ -227,7 +227,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.activity)
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
-	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
+	running := &runningCache{cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
 	h.caches[resource] = running
 	h.running.Add(1)
@@ -241,7 +241,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	served := func(ctx context.Context) (bool, error) { return h.resolver.Serves(ctx, cache.resource) }
 	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions, tracer: h.options.Tracer}
-	cache.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
+	cache.selector.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
 	up.versions = coalesce.New("version", up.askCurrent)
 	cache.history = up
 	return up
@@ -252,7 +252,7 @@ func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 func (h *Hub) run(running *runningCache, up *upstream) {
 	defer h.running.Done()
 	up.run(wait.ContextForChannel(running.stop))
-	running.end(ErrClosed)
+	running.cache.end(ErrClosed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.endLocked(running)
@@ -260,10 +260,10 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 
 // endLocked ends a cache, so that a new one of the same resource can be started.
 func (h *Hub) endLocked(running *runningCache) {
-	if h.caches[running.resource] != running {
+	if h.caches[running.cache.resource] != running {
 		return // already ended
 	}
-	delete(h.caches, running.resource)
+	delete(h.caches, running.cache.resource)
 	running.idle.Stop()
 	close(running.stop)
 }
@@ -272,15 +272,15 @@ func (h *Hub) endLocked(running *runningCache) {
 func (h *Hub) endIdle(running *runningCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if running.watched() || h.pinned[running.resource] {
+	if running.cache.watched() || h.pinned[running.cache.resource] {
 		running.lastUsed = time.Now()
 	}
 	remaining := h.options.IdleTimeout - time.Since(running.lastUsed)
 	switch {
-	case h.caches[running.resource] != running:
+	case h.caches[running.cache.resource] != running:
 	case remaining <= 0:
 		h.unused++
-		running.logEnd("unused")
+		running.cache.logEnd("unused")
 		h.endLocked(running)
 	default:
 		running.idle.Reset(remaining)
@@ -312,7 +312,7 @@ func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
 	running := h.caches[resource]
 	h.mu.Unlock()
 	if running != nil {
-		running.awaitEnd(ctx)
+		running.cache.awaitEnd(ctx)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -436,7 +436,7 @@ func (h *Hub) runningCaches() (shared, private []*Cache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, running := range h.caches {
-		shared = append(shared, running.Cache)
+		shared = append(shared, running.cache)
 	}
 	for running := range h.private {
 		private = append(private, running.Cache)

@@ -397,12 +397,12 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 
 	longAgo()
 	hub.endIdle(running)
-	if hub.kept(pods) != running.Cache {
+	if hub.kept(pods) != running.cache {
 		t.Fatal("a watched cache has ended")
 	}
 	watcher.Close()
 	hub.endIdle(running)
-	if hub.kept(pods) != running.Cache {
+	if hub.kept(pods) != running.cache {
 		t.Fatal("a recently watched cache has ended")
 	}
 	longAgo()
@@ -431,7 +431,7 @@ func (h *Hub) kept(resource Resource) *Cache {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if running, ok := h.caches[resource]; ok {
-		return running.Cache
+		return running.cache
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func namespacesOf(query Query) []string {
 
 // liveList is a list that is being read.
 type liveList struct {
-	*Live
+	live      *Live
 	scope     scope
 	selection *Selection // conditions that the API server does not select by
 	filtering filtering
@@ -152,7 +152,7 @@ func (l *Live) newList(ctx context.Context, query Query, limit int) (*liveList, 
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	r := &liveList{Live: l, scope: scopeOf(query), maxBytes: limit}
+	r := &liveList{live: l, scope: scopeOf(query), maxBytes: limit}
 	query.LabelSelector, query.FieldSelector = "", ""
 	var err error
 	r.selection, err = l.selector.parse(ctx, query)
@@ -179,19 +179,19 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 }
 
 func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*object.List, error) {
-	request := r.client.Get()
-	if r.metadataOnly {
-		request = object.RequestMetadata(request, r.resource, object.PartialListKind)
+	request := r.live.client.Get()
+	if r.live.metadataOnly {
+		request = object.RequestMetadata(request, r.live.resource, object.PartialListKind)
 	}
 	result := request.
 		NamespaceIfScoped(namespace, namespace != "").
-		Resource(r.resource.Name).
+		Resource(r.live.resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		MaxRetries(0).
 		Do(ctx)
 	got, err := result.Get()
 	if err != nil {
-		return nil, discovery.AsUnavailable(ctx, r.client, err)
+		return nil, discovery.AsUnavailable(ctx, r.live.client, err)
 	}
 	for _, warning := range result.Warnings() {
 		if !slices.Contains(r.warnings, warning.Text) {
@@ -200,7 +200,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 	}
 	page, ok := got.(*object.List)
 	if !ok {
-		return nil, fmt.Errorf("%s: the API server's response is not a list", r.resource)
+		return nil, fmt.Errorf("%s: the API server's response is not a list", r.live.resource)
 	}
 	return page, nil
 }
@@ -232,7 +232,7 @@ func (r *liveList) add(ctx context.Context, page *object.List) error {
 		}
 		r.objects = append(r.objects, object)
 		if r.bytes += object.Size(); r.bytes > r.maxBytes {
-			return tooLarge(r.resource, r.maxBytes)
+			return tooLarge(r.live.resource, r.maxBytes)
 		}
 	}
 	return nil

@@ -162,7 +162,7 @@ func (c customFields) Find(ctx context.Context, field string) (func(*Object) str
 func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 	c := tenants(t)
 	reads, locked := 0, 0
-	c.selectableFields = customField(c.selectableFields, func(object *Object) string {
+	c.selector.selectableFields = customField(c.selector.selectableFields, func(object *Object) string {
 		reads++
 		if !c.mu.TryLock() {
 			locked++
@@ -214,7 +214,7 @@ func TestCache_WorkIsIndependentOfOtherNamespaces(t *testing.T) {
 
 func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
 	t.Helper()
-	read, err := c.selectableFields.Find(t.Context(), field)
+	read, err := c.selector.selectableFields.Find(t.Context(), field)
 	must(t, err)
 	return read
 }
@@ -225,7 +225,7 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 		c := tenants(t)
 		reads, leaveAt := 0, 0
 		var leave context.CancelFunc
-		c.selectableFields = customField(c.selectableFields, func(object *Object) string {
+		c.selector.selectableFields = customField(c.selector.selectableFields, func(object *Object) string {
 			if reads++; reads == leaveAt {
 				leave()
 			}

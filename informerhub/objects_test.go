@@ -72,7 +72,7 @@ func cacheOf(resource Resource, windowBytes int) *Cache {
 
 func cacheWithin(resource Resource, limits limits) *Cache {
 	c := newCache(resource, limits, &activity{})
-	c.selectableFields = object.NewSelectableFields(resource, func(_ context.Context, field string) error {
+	c.selector.selectableFields = object.NewSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})
 	return c

@@ -53,7 +53,7 @@ func TestPreload_CacheIsNotEvictedWhenIdle(t *testing.T) {
 	running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
 	hub.mu.Unlock()
 	hub.endIdle(running)
-	if hub.kept(pods) != running.Cache || !hub.HasSnapshot() {
+	if hub.kept(pods) != running.cache || !hub.HasSnapshot() {
 		t.Error("the cache has ended")
 	}
 }
