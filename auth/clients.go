@@ -1,15 +1,25 @@
 package auth
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 const (
@@ -123,4 +133,176 @@ func (f *ClientFactory) For(identity Identity) *Clients {
 	}
 	f.cached.Add(key, clients, clientsTTL)
 	return clients
+}
+
+// clientsKey identifies a set of clients: by the caller's identity and, if the clients send the
+// caller's own token, by the token.
+type clientsKey struct {
+	identity Key
+	token    [sha256.Size]byte
+}
+
+func clientsKeyOf(identity Identity) clientsKey {
+	key := clientsKey{identity: identity.Key()}
+	if identity.token != nil {
+		key.token = sha256.Sum256([]byte("token " + identity.token()))
+	}
+	return key
+}
+
+// transportFor returns a transport that sends requests as the caller. It removes all credentials
+// and impersonation headers that a request already has.
+func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
+	var next http.RoundTripper
+	switch {
+	case identity.token != nil && identity.token() != "":
+		next = transport.NewBearerAuthRoundTripper(identity.token(), f.anonymous)
+	case identity.token != nil:
+		next = failingTransport{errNoToken}
+	case identity.Username == "":
+		next = failingTransport{errNoUser}
+	default:
+		next = f.impersonating(identity)
+	}
+	return strippingTransport{next}
+}
+
+// strippingTransport removes credentials and impersonation headers from requests.
+type strippingTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (s strippingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = utilnet.CloneRequest(request)
+	request.Header.Del("Authorization")
+	stripImpersonation(request.Header)
+	return s.next.RoundTrip(request)
+}
+
+var (
+	errNoUser  = unauthenticated("request has no authenticated user")
+	errNoToken = forbidden("a client certificate cannot be passed on, and requests are made with the " +
+		"caller's own bearer token: send \"Authorization: Bearer TOKEN\"")
+)
+
+// forbidden returns an error of the API server's type, Forbidden.
+func forbidden(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: message,
+	}}
+}
+
+// failingTransport fails every request with an error.
+type failingTransport struct{ err error }
+
+// RoundTrip implements [http.RoundTripper].
+func (r failingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		_ = request.Body.Close()
+	}
+	return nil, r.err
+}
+
+// impersonating returns a transport that sends requests as the service and impersonates the caller.
+// If headers cannot represent the caller's identity exactly, the transport rejects every request.
+func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
+	config, err := impersonationOf(identity)
+	if err != nil {
+		return failingTransport{err}
+	}
+	return transport.NewImpersonatingRoundTripper(config, f.asService)
+}
+
+// impersonationOf returns the configuration that impersonates exactly the identity. HTTP/1.1
+// removes white space from the ends of a header, so "admin " would become "admin".
+func impersonationOf(identity Identity) (transport.ImpersonationConfig, error) {
+	extra, err := extraHeaders(identity.Extra)
+	if err != nil {
+		return transport.ImpersonationConfig{}, err
+	}
+	for _, part := range []struct {
+		what   string
+		values []string
+	}{{"user name", []string{identity.Username}}, {"UID", []string{identity.UID}}, {"group", identity.Groups}} {
+		if err := checkHeaderValues(part.what, part.values); err != nil {
+			return transport.ImpersonationConfig{}, err
+		}
+	}
+	return transport.ImpersonationConfig{
+		UserName: identity.Username,
+		UID:      identity.UID,
+		Groups:   identity.Groups,
+		Extra:    extra,
+	}, nil
+}
+
+// extraHeaders returns a user's extra with keys in lower case, as the API server reads them,
+// because the names of headers are not case-sensitive.
+func extraHeaders(extra map[string][]string) (map[string][]string, error) {
+	headers := make(map[string][]string, len(extra))
+	for key, values := range extra {
+		if err := checkHeaderValues("extra key", []string{key}); err != nil {
+			return nil, err
+		}
+		if err := checkHeaderValues(fmt.Sprintf("extra %q", key), values); err != nil {
+			return nil, err
+		}
+		lower := strings.Map(lowerASCII, key)
+		if _, taken := headers[lower]; taken {
+			return nil, notImpersonated("several extra keys %q differ only in case", lower)
+		}
+		headers[lower] = values
+	}
+	return headers, nil
+}
+
+// lowerASCII keeps other letters unchanged: their bytes are escaped in a header's name.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + ('a' - 'A')
+	}
+	return r
+}
+
+func checkHeaderValues(part string, values []string) error {
+	for _, value := range values {
+		switch {
+		case strings.TrimSpace(value) != value:
+			return notImpersonated("the %s %q begins or ends with white space", part, value)
+		case !utf8.ValidString(value), strings.ContainsFunc(value, unicode.IsControl):
+			return notImpersonated("the %s %q contains a control character or is not UTF-8", part, value)
+		}
+	}
+	return nil
+}
+
+func notImpersonated(format string, args ...any) error {
+	return forbidden(fmt.Sprintf(format, args...) + ", which an HTTP header cannot carry exactly: " +
+		"the service cannot impersonate this user; read from the cache, or use another identity")
+}
+
+// StripImpersonation removes the Impersonate- headers from requests of clients: the impersonated
+// user depends only on the authenticated caller.
+func StripImpersonation(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(r.Context()) // a handler must not change its request
+		r.Header = r.Header.Clone()
+		stripImpersonation(r.Header)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func stripImpersonation(header http.Header) {
+	maps.DeleteFunc(header, func(name string, _ []string) bool { return impersonates(name) })
+}
+
+// impersonatePrefix is the prefix of all headers by which the API server lets one user act as
+// another, including possible future ones.
+const impersonatePrefix = "Impersonate-"
+
+func impersonates(header string) bool {
+	return len(header) >= len(impersonatePrefix) &&
+		strings.EqualFold(header[:len(impersonatePrefix)], impersonatePrefix)
 }

@@ -126,3 +126,11 @@ func checkUser(name string, groups []string) error {
 	}
 	return nil
 }
+
+// ReviewStats returns the statistics of TokenReviews.
+func (c *ClusterAuthenticator) ReviewStats() ReviewStats {
+	if c.tokens == nil {
+		return ReviewStats{}
+	}
+	return c.tokens.lookups.stats()
+}

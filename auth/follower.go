@@ -2,13 +2,17 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -245,4 +249,229 @@ func (f *follower) currentState() mirrorState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
+}
+
+// After etcd has been restored from a backup, the API server accepts a watch from a version that it
+// has not reached yet, and sends nothing. Therefore a follower compares its version with the API
+// server's when it has opened a watch, and every compareInterval while the watch is open: a list
+// without a version is not older than anything that an API server has sent before. If the API server
+// is at an older version, the follower relists.
+
+// compareInterval is how often the version is compared while a watch is open. An open watch can
+// survive a restore of etcd.
+const compareInterval = time.Minute
+
+// errRolledBack makes the Reflector relist.
+var errRolledBack = apierrors.NewResourceExpired("the API server is at an older version than the watch")
+
+// compare compares versions until the context is done.
+func (w *followedWatch) compare(ctx context.Context) {
+	backoff := followBackoff()
+	for {
+		pause := compareInterval
+		if w.follower.compareVersions(ctx, w) {
+			backoff = followBackoff()
+		} else {
+			pause = backoff.Step()
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// compareVersions compares the version of the store with the API server's. It reports whether the
+// API server has responded. A watch that is not newer than the API server keeps the store up to date
+// from now on. A newer watch is ended.
+func (f *follower) compareVersions(ctx context.Context, w *followedWatch) (responded bool) {
+	stored := f.storedVersion()
+	if isAnyVersion(stored) {
+		return true
+	}
+	current, err := f.currentVersion(ctx)
+	if err != nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case older(current, stored):
+		f.rolledBack = true
+		w.Interface.Stop()
+	case w != f.initial: // the initial watch follows from the next call of synced
+		f.beginLocked(w)
+	}
+	return true
+}
+
+func (f *follower) currentVersion(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	list, err := f.list(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	listMeta, err := meta.ListAccessor(list)
+	if err != nil {
+		return "", err
+	}
+	return listMeta.GetResourceVersion(), nil
+}
+
+func (f *follower) storedVersion() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version
+}
+
+// UpdateResourceVersion implements [cache.ResourceVersionUpdater] for the stores of followers. The
+// Reflector calls it for each event, and for bookmarks.
+func (f *follower) UpdateResourceVersion(version string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version = version
+}
+
+func (f *follower) isRolledBack() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rolledBack
+}
+
+// reachable returns options without a version that the API server has not reached, so that they
+// request the current version.
+func (f *follower) reachable(options metav1.ListOptions) metav1.ListOptions {
+	if f.isRolledBack() {
+		options.ResourceVersion = ""
+	}
+	return options
+}
+
+// isAnyVersion reports whether a watch from the version begins with all objects.
+func isAnyVersion(version string) bool { return version == "" || version == "0" }
+
+// older reports whether version a is older than b. Versions that cannot be compared count as equal.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// mirror follows one kind of objects in the cluster. It is the store of its follower: it passes
+// objects on, and keeps only their names.
+type mirror struct {
+	*follower                     // set once, with those below
+	set          func(named, any) // receives each object; nil for a deleted one
+	countChanged func()           // called when the number of objects changes
+
+	mu    sync.Mutex // guards the fields below
+	names map[named]struct{}
+}
+
+type mirrorState int
+
+const (
+	pending mirrorState = iota // it has not been listed yet
+	synced
+	refused // the service is not allowed to list it, or the cluster does not serve it
+)
+
+// newMirror returns a mirror of the objects that api lists. set is called with each created or
+// changed object, and with nil for a deleted one. The mirror does not retain the objects.
+func newMirror[T any, L runtime.Object](resource string, api lister[L], set func(named, *T)) *mirror {
+	return &mirror{
+		follower:     newFollower[T](resource, "changes of permissions are noticed late", api),
+		set:          func(name named, object any) { typed, _ := object.(*T); set(name, typed) },
+		countChanged: func() {},
+		names:        make(map[named]struct{}),
+	}
+}
+
+// run follows the objects until the context is done.
+func (m *mirror) run(ctx context.Context) { m.follower.run(ctx, m) }
+
+// namespaces returns the sorted names of the objects in the mirror, which must be cluster-scoped.
+func (m *mirror) namespaces() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := make(map[string]struct{}, len(m.names))
+	for name := range m.names {
+		found[name.name] = struct{}{}
+	}
+	return sortedKeys(found)
+}
+
+// Add implements [cache.ReflectorStore]. Only the Reflector's goroutine calls it.
+func (m *mirror) Add(object any) error { return m.Update(object) }
+
+// Update implements [cache.ReflectorStore].
+func (m *mirror) Update(object any) error {
+	name, err := nameOf(object)
+	if err != nil {
+		return err
+	}
+	m.addName(name)
+	m.set(name, object)
+	return nil
+}
+
+// Delete implements [cache.ReflectorStore].
+func (m *mirror) Delete(object any) error {
+	name, err := nameOf(object)
+	if err != nil {
+		return err
+	}
+	m.removeName(name)
+	return nil
+}
+
+func (m *mirror) addName(name named) {
+	m.mu.Lock()
+	count := len(m.names)
+	m.names[name] = struct{}{}
+	added := len(m.names) > count
+	m.mu.Unlock()
+	if added {
+		m.countChanged()
+	}
+}
+
+func (m *mirror) removeName(name named) {
+	m.mu.Lock()
+	delete(m.names, name)
+	m.mu.Unlock()
+	m.set(name, nil)
+	m.countChanged()
+}
+
+// Replace implements [cache.ReflectorStore].
+func (m *mirror) Replace(objects []any, version string) error {
+	m.mu.Lock()
+	deleted := maps.Clone(m.names)
+	m.mu.Unlock()
+	for _, object := range objects {
+		if err := m.Update(object); err != nil {
+			return err
+		}
+		name, _ := nameOf(object)
+		delete(deleted, name)
+	}
+	for name := range deleted {
+		m.removeName(name)
+	}
+	m.UpdateResourceVersion(version)
+	m.synced()
+	return nil
+}
+
+// Resync implements [cache.ReflectorStore]; there is nothing to do.
+func (m *mirror) Resync() error { return nil }
+
+func nameOf(object any) (named, error) {
+	meta, ok := object.(metav1.Object)
+	if !ok {
+		return named{}, fmt.Errorf("%T has no name", object)
+	}
+	return named{meta.GetNamespace(), meta.GetName()}, nil
 }
