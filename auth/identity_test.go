@@ -3,8 +3,10 @@ package auth
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +98,24 @@ func TestIdentity_PrintsTheNameOfTheUser(t *testing.T) {
 		if got := fmt.Sprintf("%v %s", identity, identity.LogValue()); got != want+" "+want {
 			t.Errorf("the name is %q, want %q", got, want)
 		}
+	}
+}
+
+var header = http.Header{"Authorization": {"Bearer secret-token"}}
+
+func TestKubeconfigAuthenticator_AuthenticatesEveryRequest(t *testing.T) {
+	identity, err := KubeconfigAuthenticator{}.Authenticate(t.Context(), header)
+	if err != nil || identity.Username != "" || !identity.IsKubeconfigUser() {
+		t.Errorf("got %+v, %v", identity, err)
+	}
+}
+
+func TestClusterAuthenticator_ZeroValueRejectsEveryToken(t *testing.T) {
+	identity, err := (&ClusterAuthenticator{}).Authenticate(t.Context(), header)
+	if !errors.Is(err, ErrUnauthenticated) || identity.Key() != (Identity{}).Key() {
+		t.Errorf("got %+v, %v", identity, err)
+	}
+	if text := err.Error(); strings.Contains(text, "secret") {
+		t.Errorf("error is %s", text)
 	}
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -309,4 +310,122 @@ func TestClusterAuthenticator_GraceExtendsTheLastAcceptance(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestBearerToken_ReadFromOneAuthorizationHeader(t *testing.T) {
+	for name, test := range map[string]struct {
+		values []string
+		token  string
+		says   string // of the error; empty if there is none
+	}{
+		"none":                    {nil, "", ""},
+		"a token":                 {[]string{"Bearer abc.def-_~+/="}, "abc.def-_~+/=", ""},
+		"in other letters":        {[]string{"bEARER abc"}, "abc", ""},
+		"with spaces about":       {[]string{"  Bearer   abc "}, "abc", ""},
+		"a token from a file":     {[]string{"Bearer a:b!c"}, "a:b!c", ""},
+		"an empty header":         {[]string{""}, "", "does not begin with Bearer"},
+		"a scheme alone":          {[]string{"Bearer"}, "", "no token"},
+		"a scheme and a space":    {[]string{"Bearer "}, "", "no token"},
+		"a token alone":           {[]string{"secret"}, "", "does not begin with Bearer"},
+		"a scheme run together":   {[]string{"Bearer:secret"}, "", "does not begin with Bearer"},
+		"another scheme":          {[]string{"Secret secret"}, "", "does not begin with Bearer"},
+		"Basic":                   {[]string{"Basic c2VjcmV0"}, "", "does not support Basic"},
+		"two tokens":              {[]string{"Bearer secret other"}, "", "a space"},
+		"two tokens with a comma": {[]string{"Bearer secret,Bearer"}, "", "a comma"},
+		"a tab":                   {[]string{"Bearer se\tcret"}, "", "character"},
+		"a zero":                  {[]string{"Bearer se\x00cret"}, "", "character"},
+		"what is not ASCII":       {[]string{"Bearer sécret"}, "", "character"},
+		"two headers":             {[]string{"Bearer secret", "Bearer other"}, "", "2 Authorization headers"},
+		"two headers of one kind": {[]string{"Bearer secret", "Bearer secret"}, "", "2 Authorization headers"},
+		"as long as may be":       {[]string{"Bearer " + strings.Repeat("a", maxToken)}, strings.Repeat("a", maxToken), ""},
+		"too long":                {[]string{"Bearer " + strings.Repeat("a", maxToken+1)}, "", "65537 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			token, err := bearerToken(http.Header{"Authorization": test.values})
+			if token != test.token || (err == nil) != (test.says == "") {
+				t.Fatalf("got %q, %v", token, err)
+			}
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error is %v, want %q", err, test.says)
+			}
+			for _, part := range []string{"secret", "other", "c2V", "cret"} {
+				if strings.Contains(err.Error(), part) {
+					t.Errorf("the error contains the credential: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func FuzzBearerToken(f *testing.F) {
+	for _, seed := range []string{"", "Bearer a", "bearer  a ", "Basic YTpi", "Bearer a b", "Bearer a,b", "Bearer é", "\x00"} {
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, value string, twice bool) {
+		header := http.Header{"Authorization": {value}}
+		if twice {
+			header.Add("Authorization", value)
+		}
+		token, err := bearerToken(header)
+		switch {
+		case err != nil:
+			if !errors.Is(err, ErrUnauthenticated) || token != "" {
+				t.Errorf("got %q, %v", token, err)
+			}
+		case twice, token == "", len(token) > maxToken, !strings.Contains(value, token), strings.ContainsFunc(token, notInToken):
+			t.Errorf("%q is parsed as the token %q", value, token)
+		}
+	})
+}
+
+func jwt(claims string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+}
+
+func TestExpiry_ReadFromTheTokenIfPresent(t *testing.T) {
+	second := time.Unix(1800000000, 0)
+	for name, test := range map[string]struct {
+		token string
+		want  time.Time
+	}{
+		"an end":                  {jwt(`{"exp":1800000000}`), second},
+		"an end with a fraction":  {jwt(`{"exp":1800000000.75}`), second},
+		"an end in powers of ten": {jwt(`{"exp":1.8e9}`), second},
+		"an end among others":     {jwt(`{"iss":"x","exp":1800000000,"kubernetes.io":{"exp":1}}`), second},
+		"no end":                  {jwt(`{"iss":"x"}`), time.Time{}},
+		"an end that is none":     {jwt(`{"exp":null}`), time.Time{}},
+		"an end as text":          {jwt(`{"exp":"1800000000"}`), time.Time{}},
+		"an end before all":       {jwt(`{"exp":-1}`), time.Time{}},
+		"an end at zero":          {jwt(`{"exp":0}`), time.Time{}},
+		"an end after all":        {jwt(`{"exp":1e300}`), time.Time{}},
+		"claims that are none":    {jwt(`[1]`), time.Time{}},
+		"claims cut off":          {jwt(`{"exp":1800000000`), time.Time{}},
+		"what is not base64":      {"a.!.b", time.Time{}},
+		"two parts":               {"e30.e30", time.Time{}},
+		"five parts":              {jwt(`{"exp":1800000000}`) + ".a.b", time.Time{}},
+		"no JWT":                  {"abc", time.Time{}},
+		"nothing":                 {"", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := expiry(test.token); !got.Equal(test.want) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func FuzzExpiry(f *testing.F) {
+	for _, seed := range []string{`{"exp":1}`, `{"exp":1e99}`, `{"exp":-0}`, `[]`, `{"exp":"1"}`, `{"exp":{}}`} {
+		f.Add("e30.", seed, ".x")
+	}
+	f.Fuzz(func(t *testing.T, before, claims, after string) {
+		for _, token := range []string{before + claims + after, before + base64.RawURLEncoding.EncodeToString([]byte(claims)) + after} {
+			if end := expiry(token); !end.IsZero() && (end.Unix() < 0 || end.Unix() > lastSecond) {
+				t.Errorf("expires at %s", end)
+			}
+		}
+	})
 }

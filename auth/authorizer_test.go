@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,29 +127,6 @@ func TestAuthorizer_NamespacesFailsWithoutAnyList(t *testing.T) {
 	}
 }
 
-func TestMirror_RelistRemovesDeletedObjects(t *testing.T) {
-	a := authorizerWith(t, allowing(), AuthorizerOptions{}, []string{"a", "b"}, viewer("a", "1", user("carol")), viewer("b", "1", user("carol")))
-	bindings := a.mirrors.rbac[3]
-	subjects := subjectsOf(carol)
-	must(t, bindings.Replace([]any{viewer("b", "1", user("carol")), viewer("c", "1", user("carol"))}, "2"))
-	if got := a.rbac.namespaces(subjects, listPods); !slices.Equal(got, []string{"b", "c"}) {
-		t.Errorf("after a relist: %v", got)
-	}
-	must(t, bindings.Delete(viewer("b", "1")))
-	must(t, bindings.Update(viewer("c", "1", user("dave"))))
-	must(t, bindings.Add(viewer("d", "1", user("carol"))))
-	if got := a.rbac.namespaces(subjects, listPods); !slices.Equal(got, []string{"d"}) {
-		t.Errorf("after changes: %v", got)
-	}
-	must(t, a.mirrors.namespaces.Replace([]any{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, "2"))
-	if got := a.mirrors.namespaces.namespaces(); !slices.Equal(got, []string{"c"}) {
-		t.Errorf("namespaces: %v", got)
-	}
-	if bindings.Add("nonsense") == nil || bindings.Delete("nonsense") == nil || bindings.Replace([]any{"nonsense"}, "3") == nil {
-		t.Error("a value that is no object is accepted")
-	}
-}
-
 func TestAuthorizer_AnnouncesNewNamespacesIfAllAreCandidates(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		a := authorizerWith(t, allowing(), AuthorizerOptions{}, nil)
@@ -166,4 +144,110 @@ func TestAuthorizer_AnnouncesNewNamespacesIfAllAreCandidates(t *testing.T) {
 			t.Errorf("all are candidates: %t: a changed label is announced", all)
 		}
 	}
+}
+
+func TestAuthorizer_CachesDecisionsWhileRBACIsFollowed(t *testing.T) {
+	node := Identity{Username: "system:node:a", Groups: []string{"system:nodes"}}
+	for name, test := range map[string]struct {
+		caller     Identity
+		attributes Attributes
+		ttl        time.Duration
+		want       int // reviews in two minutes, with one request a second
+	}{
+		"a permission":                    {carol, in("a"), 5 * time.Minute, 1},
+		"a denial":                        {carol, in("b"), 5 * time.Minute, 1},
+		"there may be another authorizer": {carol, in("a"), 0, 12},
+		"a node":                          {node, in("a"), 5 * time.Minute, 12},
+		"a path":                          {carol, Attributes{Verb: "get", Path: "/metrics"}, 5 * time.Minute, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				api := allowing("a")
+				if test.attributes.Path != "" {
+					api.may = allowingAll
+				}
+				a := NewAuthorizer(api.client(t), AuthorizerOptions{FollowedTTL: test.ttl})
+				t.Cleanup(a.reviews.lookups.end)
+				following(t, a)
+				for range 119 {
+					time.Sleep(time.Second)
+					_, err := a.Authorize(t.Context(), test.caller, test.attributes)
+					must(t, err)
+				}
+				if api.asked() != test.want {
+					t.Errorf("%d reviews", api.asked())
+				}
+			})
+		})
+	}
+}
+
+func TestAuthorizer_ReviewsAgainAfterAGap(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, stop, again func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		stop()
+		time.Sleep(maxGap)
+		wantAnswer(t, api, a, in("a"), true, 1)
+		again()
+		time.Sleep(maxGap + time.Second)
+		wantAnswer(t, api, a, in("a"), true, 1) // it can be from before a change in the gap
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 0)
+	})
+}
+
+func TestAuthorizer_ReviewsAgainWhenRBACListsAreForbidden(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		a.mirrors.rbac[0].setRefused(errors.New("no"))
+		time.Sleep(defaultAllowedTTL)
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
+}
+
+func TestAuthorizer_ReviewsAgainWhenRBACChanges(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		must(t, a.mirrors.rbac[3].Add(viewer("a", "1", user("carol"))))
+		api.set(func() { api.may = allowing().may })
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(propagationGrace)
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(defaultDeniedTTL)
+		wantAnswer(t, api, a, in("a"), false, 1) // an API server can be behind
+		time.Sleep(stableAfter)
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), false, 0)
+	})
+}
+
+func TestAuthorizer_ReviewsAgainSoonAfterAnEvaluationError(t *testing.T) {
+	api := allowing("a")
+	may := api.may
+	api.may = func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, EvaluationError: "the webhook is down"}
+	}
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		api.set(func() { api.may = may })
+		time.Sleep(defaultAllowedTTL)
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 0)
+	})
+}
+
+func TestAuthorizer_ReviewsAgainAfterFiveMinutesAtMost(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(5 * time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
 }
