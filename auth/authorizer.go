@@ -240,7 +240,7 @@ func (a *Authorizer) runNamespaces(ctx context.Context) {
 
 func (a *Authorizer) allNamespaces(ctx, waitCtx context.Context) ([]string, error) {
 	a.needNamespaces()
-	switch a.mirrors.namespaces.waitSettled(waitCtx) {
+	switch a.mirrors.namespaces.follower.waitSettled(waitCtx) {
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil
 	case refused:
@@ -282,7 +282,7 @@ func (a *Authorizer) confirm(
 // countedNamespaces announces that namespaces were created or deleted, if all namespaces are
 // candidates. Otherwise changes of bindings are announced instead.
 func (a *Authorizer) countedNamespaces() {
-	if slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.currentState() == refused }) {
+	if slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.follower.currentState() == refused }) {
 		a.changes.note()
 	}
 }

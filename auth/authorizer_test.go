@@ -34,7 +34,7 @@ func authorizerWith(t *testing.T, api *fakeAPI, options AuthorizerOptions, names
 		"rolebindings": bindings,
 	}
 	for _, mirror := range a.mirrors.rbac {
-		must(t, mirror.Replace(shows[mirror.resource], "1"))
+		must(t, mirror.Replace(shows[mirror.follower.resource], "1"))
 	}
 	for _, name := range namespaces {
 		shows["namespaces"] = append(shows["namespaces"], &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -64,7 +64,7 @@ func TestAuthorizer_NamespacesAreConfirmedByReviews(t *testing.T) {
 // refuseRBAC makes an authorizer behave as if the service were not allowed to list RBAC.
 func refuseRBAC(a *Authorizer) {
 	for _, mirror := range a.mirrors.rbac {
-		mirror.setRefused(nil)
+		mirror.follower.setRefused(nil)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestAuthorizer_ReviewsAgainWhenRBACListsAreForbidden(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)
-		a.mirrors.rbac[0].setRefused(errors.New("no"))
+		a.mirrors.rbac[0].follower.setRefused(errors.New("no"))
 		time.Sleep(defaultAllowedTTL)
 		wantAnswer(t, api, a, in("a"), true, 1)
 	})

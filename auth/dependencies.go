@@ -99,10 +99,10 @@ func (d *dependencies) isGone(bound boundTo) bool {
 // reads only the metadata of objects, and keeps only their UIDs. It follows the cluster from the
 // first call of need. Its methods are safe for concurrent use.
 type liveObjects struct {
-	*follower
-	reviews authorizationclient.SelfSubjectAccessReviewInterface
-	needed  chan struct{} // closed by need
-	need    func()
+	follower *follower
+	reviews  authorizationclient.SelfSubjectAccessReviewInterface
+	needed   chan struct{} // closed by need
+	need     func()
 
 	mu   sync.Mutex // guards uids
 	uids map[types.UID]struct{}
@@ -133,9 +133,9 @@ func (l *liveObjects) run(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		if l.isPermitted(ctx, "list") && l.isPermitted(ctx, "watch") {
-			l.follow(ctx, l)
+			l.follower.follow(ctx, l)
 		} else {
-			l.setRefused(nil)
+			l.follower.setRefused(nil)
 		}
 		select {
 		case <-time.After(refusedPause):
@@ -151,7 +151,7 @@ func (l *liveObjects) isPermitted(ctx context.Context, verb string) bool {
 	defer cancel()
 	review, err := l.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: Attributes{Verb: verb, Version: "v1", Resource: l.resource}.resource(),
+			ResourceAttributes: Attributes{Verb: verb, Version: "v1", Resource: l.follower.resource}.resource(),
 		},
 	}, metav1.CreateOptions{})
 	return err != nil || review.Status.Allowed
@@ -159,7 +159,7 @@ func (l *liveObjects) isPermitted(ctx context.Context, verb string) bool {
 
 // has reports whether an object that existed at a time certainly still exists.
 func (l *liveObjects) has(uid string, since time.Time) bool {
-	if !l.hasFollowed(since) {
+	if !l.follower.hasFollowed(since) {
 		return false
 	}
 	l.mu.Lock()
@@ -173,7 +173,7 @@ func (l *liveObjects) isGone(uid string) bool {
 	l.mu.Lock()
 	_, exists := l.uids[types.UID(uid)]
 	l.mu.Unlock()
-	return !exists && l.currentState() == synced
+	return !exists && l.follower.currentState() == synced
 }
 
 // Add implements [cache.ReflectorStore].
@@ -216,13 +216,18 @@ func (l *liveObjects) Replace(objects []any, version string) error {
 	l.mu.Lock()
 	l.uids = uids
 	l.mu.Unlock()
-	l.UpdateResourceVersion(version)
-	l.synced()
+	l.follower.UpdateResourceVersion(version)
+	l.follower.synced()
 	return nil
 }
 
 // Resync implements [cache.ReflectorStore]; there is nothing to do.
 func (l *liveObjects) Resync() error { return nil }
+
+// UpdateResourceVersion implements [cache.ResourceVersionUpdater].
+func (l *liveObjects) UpdateResourceVersion(version string) {
+	l.follower.UpdateResourceVersion(version)
+}
 
 // Transformer implements [cache.TransformingStore]: a Reflector that streams the initial events
 // keeps only the needed fields of each object.

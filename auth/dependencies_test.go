@@ -50,7 +50,7 @@ func object(uid types.UID) *metav1.PartialObjectMetadata {
 func (a *agents) watch(t *testing.T) {
 	t.Helper()
 	for _, of := range []*liveObjects{a.cluster.tokens.dependencies.accounts, a.cluster.tokens.dependencies.pods} {
-		a.watches = append(a.watches, of.watched(t, metav1.ListOptions{}))
+		a.watches = append(a.watches, of.follower.watched(t, metav1.ListOptions{}))
 	}
 }
 
@@ -89,7 +89,9 @@ func TestClusterAuthenticator_TokenIsReviewedAgainWhenADependencyIsLost(t *testi
 		"the service account": func(t *testing.T, a *agents) {
 			must(t, a.cluster.tokens.dependencies.accounts.Delete(object("account-uid")))
 		},
-		"the right to list pods":       func(_ *testing.T, a *agents) { a.cluster.tokens.dependencies.pods.setRefused(errors.New("no")) },
+		"the right to list pods": func(_ *testing.T, a *agents) {
+			a.cluster.tokens.dependencies.pods.follower.setRefused(errors.New("no"))
+		},
 		"the issuer's key":             func(_ *testing.T, a *agents) { a.publish(newSigning(t, "a").public()); time.Sleep(keysInterval) },
 		"what the issuer publishes":    func(_ *testing.T, a *agents) { a.set(func() { a.documents = nil }); time.Sleep(keysMaxAge) },
 		"the watches, for ten seconds": func(_ *testing.T, a *agents) { a.watches[0].Stop(); a.watches[1].Stop(); time.Sleep(maxGap) },

@@ -361,7 +361,7 @@ func older(a, b string) bool {
 // mirror follows one kind of objects in the cluster. It is the store of its follower: it passes
 // objects on, and keeps only their names.
 type mirror struct {
-	*follower                     // set once, with those below
+	follower     *follower        // set once, with the fields below
 	set          func(named, any) // receives each object; nil for a deleted one
 	countChanged func()           // called when the number of objects changes
 
@@ -460,13 +460,16 @@ func (m *mirror) Replace(objects []any, version string) error {
 	for name := range deleted {
 		m.removeName(name)
 	}
-	m.UpdateResourceVersion(version)
-	m.synced()
+	m.follower.UpdateResourceVersion(version)
+	m.follower.synced()
 	return nil
 }
 
 // Resync implements [cache.ReflectorStore]; there is nothing to do.
 func (m *mirror) Resync() error { return nil }
+
+// UpdateResourceVersion implements [cache.ResourceVersionUpdater].
+func (m *mirror) UpdateResourceVersion(version string) { m.follower.UpdateResourceVersion(version) }
 
 func nameOf(object any) (named, error) {
 	meta, ok := object.(metav1.Object)

@@ -38,7 +38,7 @@ func following(t *testing.T, a *Authorizer) (stop, again func()) {
 	}
 	again = func() {
 		for _, mirror := range a.mirrors.rbac {
-			open = append(open, mirror.watched(t, metav1.ListOptions{}))
+			open = append(open, mirror.follower.watched(t, metav1.ListOptions{}))
 		}
 	}
 	for _, mirror := range a.mirrors.rbac {

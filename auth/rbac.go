@@ -260,7 +260,7 @@ func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 	state := synced
 	for _, mirror := range m.rbac {
-		switch mirror.waitSettled(ctx) {
+		switch mirror.follower.waitSettled(ctx) {
 		case refused:
 			return refused
 		case pending:
@@ -273,7 +273,7 @@ func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 // hasFollowedRBAC reports whether every change of RBAC since a time is known, or will be in a
 // moment.
 func (m mirrors) hasFollowedRBAC(from time.Time) bool {
-	return !slices.ContainsFunc(m.rbac, func(m *mirror) bool { return !m.hasFollowed(from) })
+	return !slices.ContainsFunc(m.rbac, func(m *mirror) bool { return !m.follower.hasFollowed(from) })
 }
 
 const (

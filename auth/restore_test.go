@@ -159,7 +159,7 @@ func TestClusterAuthenticator_RejectsTokensOfAccountsDeletedByARestore(t *testin
 				etcd := &restorable{streams: test.streams, version: "1000", uids: map[string]types.UID{"serviceaccounts": "account-uid", "pods": "pod-uid"}}
 				for _, of := range []*liveObjects{dependencies.accounts, dependencies.pods} {
 					etcd.serve(of.follower)
-					running(t, func(ctx context.Context) { of.follow(ctx, of) })
+					running(t, func(ctx context.Context) { of.follower.follow(ctx, of) })
 				}
 				time.Sleep(time.Hour)
 				a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
