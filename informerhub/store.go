@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"unique"
 
-	"github.com/google/btree"
+	"github.com/tidwall/btree"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
@@ -28,8 +28,7 @@ type store struct {
 	byNamespace map[string]*partition
 	partitions  []*partition           // in order of namespace
 	fields      map[string]*fieldIndex // fields that have an index
-	nodes       *btree.FreeListG[*entry]
-	count       int // number of entries
+	count       int                    // number of entries
 	bytes       int
 
 	// examined counts the partitions, lists of an index and entries that were examined for readers.
@@ -59,8 +58,12 @@ func newStore() *store {
 	return &store{
 		byNamespace: make(map[string]*partition),
 		fields:      make(map[string]*fieldIndex),
-		nodes:       btree.NewFreeListG[*entry](btree.DefaultFreeListSize),
 	}
+}
+
+// newEntries returns an empty tree. The cache's lock guards it.
+func newEntries() *btree.BTreeG[*entry] {
+	return btree.NewBTreeGOptions(func(a, b *entry) bool { return a.object.Name() < b.object.Name() }, btree.Options{NoLocks: true})
 }
 
 // emptyCopy returns an empty store with the same indexes.
@@ -99,7 +102,7 @@ func (s *store) put(object *Object) (e *entry, isNew bool) {
 	if !ok {
 		added := &entry{object: object}
 		s.count++
-		p.entries.ReplaceOrInsert(added)
+		p.entries.Set(added)
 		p.indexLabels(added, object.Labels())
 		for name, index := range s.fields {
 			p.indexField(name, added, index.reader.Values(object))
@@ -120,7 +123,7 @@ func (s *store) partitionFor(namespace string) *partition {
 		p = &partition{
 			// The clone prevents the partition from retaining the bytes of an object.
 			namespace: strings.Clone(namespace),
-			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.Name() < b.object.Name() }, s.nodes),
+			entries:   newEntries(),
 			byLabel:   make(postings[unique.Handle[object.Label]]),
 		}
 		s.byNamespace[p.namespace] = p
@@ -198,7 +201,7 @@ func (s *store) all() []*Object {
 }
 
 func (p *partition) appendAll(objects []*Object) []*Object {
-	p.entries.Ascend(func(e *entry) bool {
+	p.entries.Scan(func(e *entry) bool {
 		objects = append(objects, e.object)
 		return true
 	})
@@ -418,7 +421,7 @@ func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName
 	case index != nil:
 		mergeEntries(index.listsFrom(p, from), visitEntry)
 	default:
-		p.entries.AscendGreaterOrEqual(from, visitEntry)
+		p.entries.Ascend(from, visitEntry)
 	}
 	return more
 }

@@ -1,7 +1,7 @@
 package tally
 
 import (
-	"github.com/google/btree"
+	"github.com/tidwall/btree"
 
 	"github.com/kubeconnect/kubeconnect/server/scalar"
 )
@@ -35,16 +35,14 @@ func New(functions Function) Tally { return Tally{keeps: functions & (Min | Max)
 func NewLive(functions Function) Tally {
 	t := New(functions)
 	if t.keeps != 0 {
-		t.ends = btree.NewWithFreeListG(endsDegree, func(a, b *occurrence) bool { return compare(a.value, b.value) < 0 }, nodes)
+		t.ends = btree.NewBTreeGOptions(func(a, b *occurrence) bool { return compare(a.value, b.value) < 0 },
+			btree.Options{NoLocks: true, Degree: endsDegree})
 	}
 	return t
 }
 
 // endsDegree is the degree of the trees. Most groups have few different values.
 const endsDegree = 8
-
-// nodes are unused nodes of all trees.
-var nodes = btree.NewFreeListG[*occurrence](btree.DefaultFreeListSize)
 
 // Summary returns the aggregates of the objects.
 func (t *Tally) Summary() Summary { return t.summary }
@@ -86,7 +84,7 @@ func (t *Tally) keep(value scalar.Value) {
 		known.count++
 		return
 	}
-	t.ends.ReplaceOrInsert(added)
+	t.ends.Set(added)
 	t.bytes += occurrenceBytes + value.Bytes()
 }
 
