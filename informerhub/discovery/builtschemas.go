@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
@@ -30,42 +30,33 @@ type schemaKey struct{ document, schema string }
 type builtSchemas struct {
 	building chan struct{} // full while a schema is built
 
-	mu       sync.Mutex // guards the fields below
-	order    list.List  // of builtSchema, the most recently requested one first
-	elements map[schemaKey]*list.Element
-	bytes    int
-}
-
-type builtSchema struct {
-	key     schemaKey
-	encoded []byte
+	mu     sync.Mutex // guards the fields below
+	recent *lru.Cache // of encoded schemas, by schemaKey
+	bytes  int        // of recent
 }
 
 func newBuiltSchemas() *builtSchemas {
-	return &builtSchemas{building: make(chan struct{}, 1), elements: make(map[schemaKey]*list.Element)}
+	b := &builtSchemas{building: make(chan struct{}, 1)}
+	b.recent = lru.NewWithEvictionFunc(0, func(_ lru.Key, encoded any) { b.bytes -= len(encoded.([]byte)) })
+	return b
 }
 
 // find returns a cached schema; nil if there is none.
 func (b *builtSchemas) find(key schemaKey) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	element := b.elements[key]
-	if element == nil {
-		return nil
-	}
-	b.order.MoveToFront(element)
-	return element.Value.(builtSchema).encoded
+	found, _ := b.recent.Get(key)
+	encoded, _ := found.([]byte)
+	return encoded
 }
 
-// add adds a schema, and evicts the least recently requested ones.
+// add adds a schema that is not cached, and evicts the least recently requested ones.
 func (b *builtSchemas) add(key schemaKey, encoded []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.elements[key] = b.order.PushFront(builtSchema{key, encoded})
+	b.recent.Add(key, encoded)
 	for b.bytes += len(encoded); b.bytes > maxBuiltBytes; {
-		oldest := b.order.Remove(b.order.Back()).(builtSchema)
-		delete(b.elements, oldest.key)
-		b.bytes -= len(oldest.encoded)
+		b.recent.RemoveOldest()
 	}
 }
 

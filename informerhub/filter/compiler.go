@@ -1,11 +1,12 @@
 package filter
 
 import (
-	"container/list"
 	"context"
 	"runtime"
 	"sync"
 	"weak"
+
+	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
@@ -19,9 +20,8 @@ const maxRecent = 16 << 20
 type Compiler struct {
 	mu     sync.Mutex // guards the fields below; not held while compiling
 	byText map[string]weak.Pointer[Filter]
-	recent list.List // of *Filter, the most recently used first
-	listed map[*Filter]*list.Element
-	bytes  int // of recent
+	recent *lru.Cache // of filters, by *Filter
+	bytes  int        // of recent
 }
 
 // Compile is like the function Compile, in a processor slot of the caller in ctx. If the caller leaves,
@@ -58,7 +58,8 @@ func (c *Compiler) find(text string, compiled *Filter) *Filter {
 		return nil
 	}
 	if c.byText == nil {
-		c.byText, c.listed = make(map[string]weak.Pointer[Filter]), make(map[*Filter]*list.Element)
+		c.byText = make(map[string]weak.Pointer[Filter])
+		c.recent = lru.NewWithEvictionFunc(0, func(evicted lru.Key, _ any) { c.bytes -= evicted.(*Filter).Bytes() })
 	}
 	if c.byText[text].Value() == nil {
 		c.byText[text] = weak.Make(compiled)
@@ -70,15 +71,12 @@ func (c *Compiler) find(text string, compiled *Filter) *Filter {
 
 // useLocked makes a filter the most recently used one, and drops the last ones that exceed the memory.
 func (c *Compiler) useLocked(used *Filter) {
-	if element, ok := c.listed[used]; ok {
-		c.recent.MoveToFront(element)
+	if _, ok := c.recent.Get(used); ok {
 		return
 	}
-	c.listed[used] = c.recent.PushFront(used)
+	c.recent.Add(used, nil)
 	for c.bytes += used.Bytes(); c.bytes > maxRecent; {
-		oldest := c.recent.Remove(c.recent.Back()).(*Filter)
-		delete(c.listed, oldest)
-		c.bytes -= oldest.Bytes()
+		c.recent.RemoveOldest()
 	}
 }
 
