@@ -1,82 +1,54 @@
 package scalar
 
 import (
-	"cmp"
 	"math"
-	"math/big"
-	"strconv"
-	"strings"
 
+	"github.com/cockroachdb/apd/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Decimal is an exact decimal number: a coefficient multiplied by a power of ten. Decimals are never
-// changed. The zero value is 0.
+// Decimal is an exact decimal number. Decimals are never changed. The zero value is 0.
 //
-// The numbers of Kubernetes objects, and sums of them, have coefficients that fit into an int64.
-// Computing with these allocates no memory. Parse bounds the digits and exponents of all others, so
-// that a Decimal, and a sum of any number of them, has less than one KiB.
+// Parse bounds the digits and exponents of numbers, so that a Decimal, and a sum of any number of
+// them, has less than one KiB.
 type Decimal struct {
-	small    int64    // the coefficient, if large is nil
-	large    *big.Int // the coefficient, if it does not fit into an int64; never changed
-	exponent int32
+	number *apd.Decimal // never changed; nil for 0
 }
 
-// decimalOf returns a number. It keeps the coefficient.
-func decimalOf(coefficient *big.Int, exponent int32) Decimal {
-	if coefficient.IsInt64() {
-		return Decimal{small: coefficient.Int64(), exponent: exponent}
-	}
-	return Decimal{large: coefficient, exponent: exponent}
-}
+// exactly computes without rounding.
+var exactly = apd.BaseContext.WithPrecision(0)
 
 // parseDecimal parses a JSON number with a small exponent; see hasSmallExponent. It returns false for
 // other texts.
 func parseDecimal(text string) (Decimal, bool) {
-	mantissa, exponent := text, 0
-	if at := strings.IndexAny(text, "eE"); at >= 0 {
-		mantissa = text[:at]
-		exponent, _ = strconv.Atoi(strings.TrimPrefix(text[at+1:], "+"))
-	}
-	integer, fraction, _ := strings.Cut(mantissa, ".")
-	coefficient, ok := new(big.Int).SetString(integer+fraction, 10)
-	if !ok {
+	number, _, err := exactly.NewFromString(text)
+	if err != nil || number.Form != apd.Finite {
 		return Decimal{}, false
 	}
-	return decimalOf(coefficient, int32(exponent-len(fraction))), true
+	return Decimal{number}, true
+}
+
+func decimalOfInteger(value int64) Decimal {
+	if value == 0 {
+		return Decimal{}
+	}
+	return Decimal{apd.New(value, 0)}
 }
 
 func decimalOfQuantity(quantity resource.Quantity) Decimal {
 	decimal := quantity.AsDec()
-	return decimalOf(decimal.UnscaledBig(), -int32(decimal.Scale()))
+	coefficient := new(apd.BigInt).SetMathBigInt(decimal.UnscaledBig())
+	return Decimal{apd.NewWithBigInt(coefficient, -int32(decimal.Scale()))}
 }
 
-func (d Decimal) isZero() bool { return d.large == nil && d.small == 0 }
+func (d Decimal) isZero() bool { return d.number == nil || d.number.IsZero() }
 
-// coefficient returns the coefficient. The caller must not change it.
-func (d Decimal) coefficient() *big.Int {
-	if d.large != nil {
-		return d.large
+// value returns the number. The caller must not change it.
+func (d Decimal) value() *apd.Decimal {
+	if d.number == nil {
+		return &apd.Decimal{}
 	}
-	return big.NewInt(d.small)
-}
-
-// withExponent returns the same number with a smaller exponent.
-func (d Decimal) withExponent(exponent int32) Decimal {
-	power := int(d.exponent - exponent)
-	if power == 0 {
-		return d
-	}
-	if d.large == nil && power < len(smallPowers) && abs(d.small) <= math.MaxInt64/smallPowers[power] {
-		return Decimal{small: d.small * smallPowers[power], exponent: exponent}
-	}
-	return decimalOf(new(big.Int).Mul(d.coefficient(), powerOfTen(power)), exponent)
-}
-
-// aligned returns two numbers with the same exponent.
-func aligned(a, b Decimal) (_, _ Decimal) {
-	exponent := min(a.exponent, b.exponent)
-	return a.withExponent(exponent), b.withExponent(exponent)
+	return d.number
 }
 
 // Plus returns the sum of two numbers.
@@ -87,66 +59,47 @@ func (d Decimal) Plus(other Decimal) Decimal {
 	case other.isZero():
 		return d
 	}
-	a, b := aligned(d, other)
-	if a.large == nil && b.large == nil {
-		if sum := a.small + b.small; (sum > a.small) == (b.small > 0) {
-			return Decimal{small: sum, exponent: a.exponent}
-		}
-	}
-	return decimalOf(new(big.Int).Add(a.coefficient(), b.coefficient()), a.exponent)
+	sum := new(apd.Decimal)
+	must(exactly.Add(sum, d.number, other.number))
+	return Decimal{sum}
 }
 
 // Negated returns the number with the other sign.
 func (d Decimal) Negated() Decimal {
-	if d.large == nil && d.small != math.MinInt64 {
-		return Decimal{small: -d.small, exponent: d.exponent}
+	if d.isZero() {
+		return d
 	}
-	return decimalOf(new(big.Int).Neg(d.coefficient()), d.exponent)
+	return Decimal{new(apd.Decimal).Neg(d.number)}
 }
 
 // Compare orders numbers.
-func (d Decimal) Compare(other Decimal) int {
-	a, b := aligned(d, other)
-	if a.large == nil && b.large == nil {
-		return cmp.Compare(a.small, b.small)
-	}
-	return a.coefficient().Cmp(b.coefficient())
-}
+func (d Decimal) Compare(other Decimal) int { return d.value().Cmp(other.value()) }
 
-// quotientDigits is the number of digits of a quotient after the decimal point.
-const quotientDigits = 20
+const (
+	// quotientDigits is the number of digits of a quotient after the decimal point.
+	quotientDigits = 20
+	// guardDigits is the number of digits with which a quotient is computed in addition.
+	guardDigits = 20
+)
 
 // Over returns the number divided by n, which is greater than 0: rounded to 20 digits after the
-// decimal point, and rounded to a double.
+// decimal point, half away from zero, and rounded to a double.
 func (d Decimal) Over(n int64) (quotient Decimal, rounded float64) {
-	numerator, denominator := d.coefficient(), big.NewInt(n)
-	if d.exponent < 0 {
-		denominator = denominator.Mul(denominator, powerOfTen(int(-d.exponent)))
-	} else {
-		numerator = new(big.Int).Mul(numerator, powerOfTen(int(d.exponent)))
-	}
-	rounded, _ = new(big.Rat).SetFrac(numerator, denominator).Float64()
-	return decimalOf(divideRounded(numerator, denominator), -quotientDigits), finite(rounded)
-}
-
-// divideRounded returns a quotient in units of its last digit, rounded half away from zero.
-func divideRounded(numerator, denominator *big.Int) *big.Int {
-	doubled := new(big.Int).Mul(new(big.Int).Abs(numerator), powerOfTen(quotientDigits))
-	doubled.Lsh(doubled, 1).Add(doubled, denominator)
-	doubled.Quo(doubled, new(big.Int).Lsh(denominator, 1))
-	if numerator.Sign() < 0 {
-		doubled.Neg(doubled)
-	}
-	return doubled
+	before := max(0, d.value().NumDigits()+int64(d.value().Exponent)) // digits before the decimal point, at most
+	precise := apd.BaseContext.WithPrecision(uint32(before) + quotientDigits + guardDigits)
+	precise.Rounding = apd.Round05Up // a digit that is rounded again is not rounded to a half
+	computed := new(apd.Decimal)
+	must(precise.Quo(computed, d.value(), apd.New(n, 0)))
+	precise.Rounding = apd.RoundHalfUp
+	result := new(apd.Decimal)
+	must(precise.Quantize(result, computed, -quotientDigits))
+	return Decimal{result}, Decimal{computed}.Float64()
 }
 
 // Float64 returns the nearest double; the largest one for a number that is too large for a double,
 // because JSON has no infinite numbers.
 func (d Decimal) Float64() float64 {
-	if d.large == nil && d.exponent == 0 {
-		return float64(d.small)
-	}
-	value, _ := strconv.ParseFloat(d.coefficient().String()+"e"+strconv.Itoa(int(d.exponent)), 64)
+	value, _ := d.value().Float64()
 	return finite(value)
 }
 
@@ -154,60 +107,30 @@ func finite(value float64) float64 { return max(-math.MaxFloat64, min(math.MaxFl
 
 // String returns the number with all of its digits, without an exponent and without unneeded zeros.
 func (d Decimal) String() string {
-	digits := d.coefficient().String()
-	if d.isZero() || d.exponent == 0 {
-		return digits
+	if d.isZero() {
+		return "0"
 	}
-	if d.exponent > 0 {
-		return digits + strings.Repeat("0", int(d.exponent))
-	}
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	places := int(-d.exponent)
-	if missing := places + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
-	}
-	point := len(digits) - places
-	return sign + strings.TrimSuffix(digits[:point]+"."+strings.TrimRight(digits[point:], "0"), ".")
+	reduced, _ := new(apd.Decimal).Reduce(d.number)
+	return reduced.Text('f')
 }
 
 // Bytes estimates the memory of the number in addition to the Decimal itself.
 func (d Decimal) Bytes() int {
-	if d.large == nil {
+	if d.number == nil {
 		return 0
 	}
-	return bigIntBytes + d.large.BitLen()/8
+	return int(d.number.Size())
 }
 
 // Digits estimates the length of the result of String.
 func (d Decimal) Digits() int {
-	return int(float64(d.coefficient().BitLen())*math.Log10(2)) + int(max(d.exponent, -d.exponent)) + 2
+	exponent := int(d.value().Exponent)
+	return int(d.value().NumDigits()) + max(exponent, -exponent) + 2
 }
 
-// bigIntBytes is the memory of a big.Int without its digits.
-const bigIntBytes = 40
-
-func abs(value int64) int64 {
-	if value == math.MinInt64 {
-		return math.MaxInt64
+// must panics at an error. Numbers with the digits and exponents that Parse allows cause none.
+func must(_ apd.Condition, err error) {
+	if err != nil {
+		panic(err)
 	}
-	return max(value, -value)
-}
-
-// smallPowers are the powers of ten that fit into an int64.
-var smallPowers = func() (powers [19]int64) {
-	powers[0] = 1
-	for i := range powers[1:] {
-		powers[i+1] = 10 * powers[i]
-	}
-	return powers
-}()
-
-func powerOfTen(power int) *big.Int {
-	if power < len(smallPowers) {
-		return big.NewInt(smallPowers[power])
-	}
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(power)), nil)
 }

@@ -19,9 +19,9 @@ import (
 // Value is a JSON value that is neither an object nor a list.
 type Value struct {
 	class class
-	text  string   // of a string, also of one that is a quantity
-	value float64  // of a number or a quantity, rounded
-	exact *Decimal // the exact value, if it can differ from value
+	text  string  // of a string, also of one that is a quantity
+	value float64 // of a number or a quantity, rounded
+	exact Decimal // the exact value, if it can differ from value
 }
 
 // class is the kind of a scalar's value. Scalars are ordered by class first, in the order of the
@@ -82,7 +82,7 @@ func ofNumber(text string) Value {
 	if !ok {
 		return Value{class: textual, text: text}
 	}
-	s.exact = &exact
+	s.exact = exact
 	return s
 }
 
@@ -111,7 +111,7 @@ func ofText(text string) Value {
 		return s
 	}
 	exact := decimalOfQuantity(quantity)
-	s.exact, s.value = &exact, exact.Float64()
+	s.exact, s.value = exact, exact.Float64()
 	return s
 }
 
@@ -157,17 +157,17 @@ func (s Value) Compare(other Value) int {
 // the rounded ones are equal.
 func (s Value) compareNumbers(other Value) int {
 	order := cmp.Compare(s.value, other.value)
-	if order == 0 && (s.exact != nil || other.exact != nil) {
+	if order == 0 && (s.exact.number != nil || other.exact.number != nil) {
 		return s.decimal().Compare(other.decimal())
 	}
 	return order
 }
 
 func (s Value) decimal() Decimal {
-	if s.exact != nil {
-		return *s.exact
+	if s.exact.number != nil {
+		return s.exact
 	}
-	return Decimal{small: int64(s.value)}
+	return decimalOfInteger(int64(s.value))
 }
 
 // Number returns the exact value of a number or a quantity. It returns false for all other values.
@@ -206,18 +206,14 @@ func (s Value) Compared() Value {
 
 // Bytes estimates the memory of the value.
 func (s Value) Bytes() int {
-	size := ValueBytes + TextBytes(s.text)
-	if s.exact != nil {
-		size += decimalBytes + s.exact.Bytes()
-	}
-	return size
+	return ValueBytes + TextBytes(s.text) + s.exact.Bytes()
 }
 
 // TextBytes estimates the memory of a string, which is rounded up when it is allocated.
 func TextBytes(text string) int { return len(text) + min(len(text)/4, 8<<10) }
 
-// ValueBytes and decimalBytes are the memory of a Value, and of a Decimal that it refers to.
-const ValueBytes, decimalBytes = 40, 24
+// ValueBytes is the memory of a Value.
+const ValueBytes = 40
 
 // CompareIdentity distinguishes values that Compare treats as equal: a number and a string with
 // the same quantity, and different strings with the same quantity. It does not distinguish numbers
