@@ -17,12 +17,12 @@ func encodeFigures(figures any) ([]byte, error) {
 }
 
 // readFigures reads figures from their file.
-func readFigures[T any](file string) (*T, error) {
+func readFigures(file string) (*sizing, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	figures := new(T)
+	figures := &sizing{}
 	return figures, json.Unmarshal(text, figures)
 }
 

@@ -39,7 +39,7 @@ var comparisons = []comparison{
 }
 
 func comparisonNames() []string {
-	names := []string{idleComparison, sizingComparison, shardsComparison}
+	names := []string{idleComparison, sizingComparison}
 	for _, c := range comparisons {
 		names = append(names, c.name)
 	}

@@ -46,18 +46,12 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 3 && args[0] == informerCommand {
 		return runInformer(ctx, args[1], args[2])
 	}
-	if len(args) == 3 && args[0] == reflectCommand {
-		return runReflectors(ctx, args[1], args[2])
-	}
 	s, err := readSettings(args)
 	if err != nil {
 		return err
 	}
 	if slices.Contains(s.only, sizingComparison) {
 		return measureSizing(ctx, s, s.sizing)
-	}
-	if slices.Contains(s.only, shardsComparison) {
-		return measureShards(ctx, s)
 	}
 	return compare(ctx, s)
 }
@@ -109,7 +103,7 @@ func readSettings(args []string) (settings, error) {
 	rounds := flags.Int("rounds", 0, "number of rounds (default 5); slow measurements run in half of them")
 	pods := flags.Int("pods", 0, "number of pods in the cluster (default 20000)")
 	fast := flags.Bool("quick", false, "a small run, to check that every comparison works; its figures mean little")
-	output := flags.String("out", "", "also write the table to this file, after each comparison; with -only sizing or shards, write the figures only to this file")
+	output := flags.String("out", "", "also write the table to this file, after each comparison; with -only sizing, write the figures only to this file")
 	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and reuse them in later runs")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -142,13 +136,13 @@ func (s settings) check(arguments []string) error {
 			return fmt.Errorf("unknown comparison %q in -only: use %s", name, strings.Join(comparisonNames(), ", "))
 		}
 	}
-	for _, documented := range []string{sizingComparison, shardsComparison} {
-		if slices.Contains(s.only, documented) && len(s.only) > 1 {
-			return fmt.Errorf("-only %s runs alone: name the others in another run", documented)
-		}
-		if slices.Contains(s.only, documented) && s.quick && s.output == "" {
-			return fmt.Errorf("-only %s -quick needs -out: its figures are not those of the documentation", documented)
-		}
+	switch {
+	case !slices.Contains(s.only, sizingComparison):
+		return nil
+	case len(s.only) > 1:
+		return fmt.Errorf("-only %s runs alone: name the others in another run", sizingComparison)
+	case s.quick && s.output == "":
+		return fmt.Errorf("-only %s -quick needs -out: its figures are not those of the documentation", sizingComparison)
 	}
 	return nil
 }

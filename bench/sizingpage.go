@@ -13,7 +13,7 @@ import (
 //go:embed sizing.md.tmpl
 var sizingText string
 
-// bench sizing-page writes docs/sizing.md again from bench/sizing.json and bench/shards.json.
+// bench sizing-page writes docs/sizing.md again from bench/sizing.json.
 const sizingPageCommand = "sizing-page"
 
 const (
@@ -120,11 +120,10 @@ func (m *sizing) APIServerRatio() float64 { return m.APIServer.BytesPerPod / m.O
 func (m *sizing) APIServerMemory(pods int) float64 { return float64(pods) * m.APIServer.BytesPerPod }
 func (m *sizing) ObjectsMemory(pods int) float64   { return float64(pods) * m.ObjectBytes() }
 
-// page returns docs/sizing.md, with the figures of sharded lists and watches.
-func (m *sizing) page(parts *shards) (string, error) {
+// page returns docs/sizing.md.
+func (m *sizing) page() (string, error) {
 	parsed, err := template.New("sizing").Funcs(template.FuncMap{
 		"clusters":       func() []plannedCluster { return plannedClusters },
-		"shards":         func() *shards { return parts },
 		"cacheSizes":     func() []int { return []int{20_000, 300_000, 1_000_000} },
 		"plannedContent": func() float64 { return plannedContent },
 		"others":         func() float64 { return otherObjects },
@@ -165,15 +164,11 @@ func grouped(value any) string {
 
 // writeSizingPage writes docs/sizing.md from the figures that were measured last.
 func writeSizingPage() error {
-	measured, err := readFigures[sizing](sizingFile)
+	measured, err := readFigures(sizingFile)
 	if err != nil {
 		return err
 	}
-	parts, err := readFigures[shards](shardsFile)
-	if err != nil {
-		return err
-	}
-	page, err := measured.page(parts)
+	page, err := measured.page()
 	if err != nil {
 		return err
 	}

@@ -26,18 +26,13 @@ func fileText(t *testing.T, elements ...string) string {
 	return string(text)
 }
 
-func measuredSizing(t *testing.T) *sizing { return measuredIn[sizing](t, sizingFile) }
-
-func measuredShards(t *testing.T) *shards { return measuredIn[shards](t, shardsFile) }
-
-// measuredIn returns the figures in a file of the checkout.
-func measuredIn[T any](t *testing.T, file string) *T {
+func measuredSizing(t *testing.T) *sizing {
 	t.Helper()
-	path, err := harness.Path(filepath.Split(file))
+	path, err := harness.Path(filepath.Split(sizingFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured, err := readFigures[T](path)
+	measured, err := readFigures(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +40,7 @@ func measuredIn[T any](t *testing.T, file string) *T {
 }
 
 func TestSizingPage_HasTheMeasuredFigures(t *testing.T) {
-	page, err := measuredSizing(t).page(measuredShards(t))
+	page, err := measuredSizing(t).page()
 	if err != nil {
 		t.Fatal(err)
 	}
