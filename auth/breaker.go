@@ -246,7 +246,7 @@ func awaitRecovery(ctx context.Context, recovering *rate.Limiter, patient bool) 
 	}
 	reservation := recovering.Reserve()
 	delay := reservation.Delay()
-	if !patient && delay > slotPatience {
+	if !patient && delay > slotTimeout {
 		reservation.Cancel()
 		return errNoSlot
 	}

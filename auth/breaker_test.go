@@ -242,9 +242,9 @@ func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
 				wantServed(30, test.atOnce)
 				before := api.askedAbout("stream-")
 				wantServed(120, true)
-				least, most := 4*test.callers, 12*test.callers
-				if reviews := api.askedAbout("stream-") - before; reviews < least || reviews > most {
-					t.Errorf("%d reviews in two minutes, want %d to %d", reviews, least, most)
+				minimum, maximum := 4*test.callers, 12*test.callers
+				if reviews := api.askedAbout("stream-") - before; reviews < minimum || reviews > maximum {
+					t.Errorf("%d reviews in two minutes, want %d to %d", reviews, minimum, maximum)
 				}
 				if count := renewed(); count != 0 {
 					t.Errorf("%d permissions are renewed without a decision", count)

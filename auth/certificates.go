@@ -108,7 +108,7 @@ func (c *certificates) find(
 	if found, ok := c.cached(fingerprint, authorities); ok {
 		return found, nil
 	}
-	release, err := c.slots.AcquireWithin(ctx, from.network().String(), 1, slotPatience)
+	release, err := c.slots.AcquireWithin(ctx, from.network().String(), 1, slotTimeout)
 	if errors.Is(err, fairqueue.ErrFull) {
 		err = errNoSlotForVerification
 	}

@@ -239,7 +239,7 @@ func TestClusterAuthenticator_VerificationsAreFairByAddress(t *testing.T) {
 		if _, err := v.call(calledFrom(t, 2), good); err != nil || time.Since(began) != time.Second {
 			t.Errorf("another address got %v after %s", err, time.Since(began))
 		}
-		time.Sleep(slotPatience + time.Second)
+		time.Sleep(slotTimeout + time.Second)
 		synctest.Wait()
 		if held := v.certificates.slots.Held(); held != 0 {
 			t.Errorf("%d slots are left", held)

@@ -87,9 +87,9 @@ func (i *issuer) run(ctx context.Context) {
 }
 
 // pause waits for a time, until needed is ready, or until the context is done.
-func (i *issuer) pause(ctx context.Context, patience time.Duration, needed <-chan struct{}) {
+func (i *issuer) pause(ctx context.Context, timeout time.Duration, needed <-chan struct{}) {
 	select {
-	case <-time.After(patience):
+	case <-time.After(timeout):
 	case <-needed:
 	case <-ctx.Done():
 	}

@@ -232,9 +232,9 @@ const (
 	maxQuestionsWaiting = 1024
 	// maxRechecksWaiting bounds the waiting reviews of one caller's open streams.
 	maxRechecksWaiting = 4096
-	// slotPatience is how long a review waits for a slot; it has a separate time for its decision.
+	// slotTimeout is how long a review waits for a slot; it has a separate time for its decision.
 	// Reviews of open streams wait for as long as the stream does.
-	slotPatience = 5 * time.Second
+	slotTimeout = 5 * time.Second
 )
 
 // slot is the permission to run one review.
@@ -272,21 +272,21 @@ func (s fairSlots) slotFor(ctx context.Context, caller Key) slot {
 	if isRecheck(ctx) {
 		return &fairSlot{queue: s.rechecks, key: string(caller[:])}
 	}
-	return &fairSlot{queue: s.questions, key: string(caller[:]), patience: slotPatience}
+	return &fairSlot{queue: s.questions, key: string(caller[:]), timeout: slotTimeout}
 }
 
 // fairSlot is a slot in a fair queue.
 type fairSlot struct {
-	queue    *fairqueue.Queue
-	key      string        // identifies the caller
-	patience time.Duration // 0: unlimited
-	release  func()        // set by wait
+	queue   *fairqueue.Queue
+	key     string        // identifies the caller
+	timeout time.Duration // 0: unlimited
+	release func()        // set by wait
 }
 
 // wait implements slot.
 func (s *fairSlot) wait(ctx context.Context) (err error) {
-	if s.patience > 0 {
-		s.release, err = s.queue.AcquireWithin(ctx, s.key, 1, s.patience)
+	if s.timeout > 0 {
+		s.release, err = s.queue.AcquireWithin(ctx, s.key, 1, s.timeout)
 	} else {
 		s.release, err = s.queue.Acquire(ctx, s.key, 1)
 	}
@@ -328,9 +328,9 @@ const (
 	// goroutine and a token.
 	maxWaiting       = 2048
 	maxWaitingOfPeer = 1024
-	// unknownTokenPatience is how long an unknown token waits for a slot: enough for all waiting
+	// unknownTokenTimeout is how long an unknown token waits for a slot: enough for all waiting
 	// reviews of a peer.
-	unknownTokenPatience = 12 * time.Second
+	unknownTokenTimeout = 12 * time.Second
 	// rejectionPenalty is how long a peer's slot stays occupied after its token was rejected. Therefore
 	// a flood from one peer costs the API server at most maxLookupsOfPeer reviews in that time.
 	rejectionPenalty = 100 * time.Millisecond
@@ -384,7 +384,7 @@ func (q *lookupQueue) slotFor(peer netip.Prefix) *queuedLookup {
 
 // wait implements slot: it waits for a slot of the peer, and then for one of all.
 func (l *queuedLookup) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, unknownTokenPatience, errNoSlotForUnknownToken)
+	ctx, cancel := context.WithTimeoutCause(ctx, unknownTokenTimeout, errNoSlotForUnknownToken)
 	defer cancel()
 	if l.queue = l.parent.enter(l.peer); l.queue == nil {
 		return errNoSlotForUnknownToken

@@ -30,7 +30,7 @@ func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAP
 	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
-		time.Sleep(unknownTokenPatience + lookupTimeout + rejectionPenalty) // the longest time that a review can stay
+		time.Sleep(unknownTokenTimeout + lookupTimeout + rejectionPenalty) // the longest time that a review can stay
 		synctest.Wait()
 		n := cluster.tokens.unknownTokens
 		if n.waiting != 0 || len(n.peers) != 0 || len(n.slots) != 0 {
@@ -323,7 +323,7 @@ func TestAuthorizer_StreamsDoNotWaitForCalls(t *testing.T) {
 }
 
 // TestAuthorizer_StreamsWaitForSlotsWithoutATimeout has more questions of open streams than get a
-// slot within a question's patience.
+// slot within a question's timeout.
 func TestAuthorizer_StreamsWaitForSlotsWithoutATimeout(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = 9 * time.Second })
@@ -337,7 +337,7 @@ func TestAuthorizer_StreamsWaitForSlotsWithoutATimeout(t *testing.T) {
 // nearly the maximum time.
 func TestAuthorizer_LookupTimeoutBeginsWithTheSlot(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
-		api.set(func() { api.takes = slotPatience - time.Second })
+		api.set(func() { api.takes = slotTimeout - time.Second })
 		first := asking(t.Context(), a, "carol", maxLookupsOfCaller)
 		api.set(func() { api.takes = lookupTimeout - time.Second })
 		if got := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != maxLookupsOfCaller+maxLookupsOfCaller {
@@ -458,7 +458,7 @@ func TestReviewStats_CountFailuresAndRejectionsSeparately(t *testing.T) {
 		all.Wait()
 		wantReviews(t, a.ReviewStats(), ReviewStats{
 			Requested: maxLookupsOfCaller, Failed: maxLookupsOfCaller, Rejected: 2,
-			Waited: 2 * slotPatience, Took: maxLookupsOfCaller * lookupTimeout,
+			Waited: 2 * slotTimeout, Took: maxLookupsOfCaller * lookupTimeout,
 		})
 	})
 }

@@ -21,19 +21,19 @@ const retryTooNew = 1
 // maxReserve bounds the time before the deadline of a call that is reserved for its response.
 const maxReserve = 250 * time.Millisecond
 
-// beforeDeadline returns the time to wait: at most patience, and so that an error can be sent
+// beforeDeadline returns the time to wait: at most timeout, and so that an error can be sent
 // before the deadline of the call. A quarter of a short time is reserved for that.
-func beforeDeadline(ctx context.Context, patience time.Duration) time.Duration {
+func beforeDeadline(ctx context.Context, timeout time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return patience
+		return timeout
 	}
 	left := time.Until(deadline)
-	return max(0, min(patience, left-min(maxReserve, left/4)))
+	return max(0, min(timeout, left-min(maxReserve, left/4)))
 }
 
-// snapshotPatience bounds a caller's wait for the first snapshot of a cache.
-const snapshotPatience = 10 * time.Second
+// snapshotTimeout bounds a caller's wait for the first snapshot of a cache.
+const snapshotTimeout = 10 * time.Second
 
 // isDenied reports whether the API server has rejected the credential or the permission of a
 // request.
@@ -42,7 +42,7 @@ func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.I
 // Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.
 func (c *Cache) Ready(ctx context.Context) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, snapshotPatience), errNoSnapshot)
+	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, snapshotTimeout), errNoSnapshot)
 	defer cancel()
 	err := c.ready(waiting)
 	var status apierrors.APIStatus
@@ -110,14 +110,14 @@ func (c *Cache) awaitEnd(ctx context.Context) {
 	}
 }
 
-// Await blocks until the cache has reached a resource version, for at most patience, or until
+// Await blocks until the cache has reached a resource version, for at most timeout, or until
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.
-func (c *Cache) Await(ctx context.Context, version string, patience time.Duration) error {
+func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
 	}
-	reached, err := c.await(ctx, version, patience)
+	reached, err := c.await(ctx, version, timeout)
 	if err != nil || reached {
 		return err
 	}
@@ -125,23 +125,23 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
 }
 
-// aheadPatience is the time to wait for a position before the API server is asked whether it has
+// aheadTimeout is the time to wait for a position before the API server is asked whether it has
 // reached that position.
-const aheadPatience = time.Second
+const aheadTimeout = time.Second
 
 // AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.
-func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Duration) error {
+func (c *Cache) AwaitPosition(ctx context.Context, at Position, timeout time.Duration) error {
 	if c.undone(at) {
 		return ErrUndone
 	}
-	if reached, err := c.await(ctx, at.Version, min(aheadPatience, patience)); reached || err != nil {
+	if reached, err := c.await(ctx, at.Version, min(aheadTimeout, timeout)); reached || err != nil {
 		return err
 	}
 	been, err := c.hasReached(ctx, at.Version)
 	if advanced, _ := c.notAt(at.Version); err == nil && !been && advanced != nil {
 		return ErrUndone
 	}
-	return c.Await(ctx, at.Version, patience)
+	return c.Await(ctx, at.Version, timeout)
 }
 
 // hasReached reports whether the API server has reached a version that this cache has not, so that
@@ -160,15 +160,15 @@ func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
 // the API server cannot be asked then.
 const incompletePause = 10 * time.Second
 
-// AwaitComplete blocks until the cache has every change at a version, for at most patience. It
+// AwaitComplete blocks until the cache has every change at a version, for at most timeout. It
 // reports whether the cache has them: there may be more deletions at the version of the last one.
 // It does not wait if it has waited in vain in the last ten seconds.
-func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
+func (c *Cache) AwaitComplete(ctx context.Context, version string, timeout time.Duration) (bool, error) {
 	if time.Now().UnixNano() < c.incompleteUntil.Load() {
 		advanced, err := c.incomplete(version)
 		return advanced == nil && err == nil, err
 	}
-	complete, err := c.awaitUntil(ctx, patience, c.verifier.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	complete, err := c.awaitUntil(ctx, timeout, c.verifier.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
 	if !complete && err == nil {
 		c.incompleteUntil.Store(time.Now().Add(incompletePause).UnixNano())
 	}
@@ -190,9 +190,9 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 }
 
 // awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be
-// asked for it. It fails with a discovery.UnavailableError after patience.
-func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patience time.Duration, reason error) error {
-	reached, err := c.awaitFeed(ctx, version, patience)
+// asked for it. It fails with a discovery.UnavailableError after timeout.
+func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, timeout time.Duration, reason error) error {
+	reached, err := c.awaitFeed(ctx, version, timeout)
 	if err != nil || reached {
 		return err
 	}
@@ -204,20 +204,20 @@ func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patie
 		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, reason)}
 }
 
-// await blocks until a reader sees everything up to a version, for at most patience.
-func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, c.verifier.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
+// await blocks until a reader sees everything up to a version, for at most timeout.
+func (c *Cache) await(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+	return c.awaitUntil(ctx, timeout, c.verifier.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
 }
 
-// awaitFeed blocks until the feed is at a version, for at most patience.
-func (c *Cache) awaitFeed(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, c.verifier.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
+// awaitFeed blocks until the feed is at a version, for at most timeout.
+func (c *Cache) awaitFeed(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+	return c.awaitUntil(ctx, timeout, c.verifier.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
 }
 
 // awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel
 // is closed, and meanwhile ask at an interval.
 func (c *Cache) awaitUntil(
-	ctx context.Context, patience time.Duration, ask func(context.Context), pending func() (<-chan struct{}, error),
+	ctx context.Context, timeout time.Duration, ask func(context.Context), pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
 	advanced, err := pending()
 	if advanced == nil || err != nil {
@@ -225,8 +225,8 @@ func (c *Cache) awaitUntil(
 	}
 	ctx, span := tracing.Begin(ctx, "wait for a version")
 	defer span.End()
-	timeout := time.NewTimer(beforeDeadline(ctx, patience))
-	defer timeout.Stop()
+	timer := time.NewTimer(beforeDeadline(ctx, timeout))
+	defer timer.Stop()
 	if c.history != nil {
 		pollCtx, stop := context.WithCancel(ctx)
 		var done sync.WaitGroup
@@ -237,7 +237,7 @@ func (c *Cache) awaitUntil(
 	for ; advanced != nil && err == nil; advanced, err = pending() {
 		select {
 		case <-advanced:
-		case <-timeout.C:
+		case <-timer.C:
 			return false, nil
 		case <-ctx.Done():
 			return false, context.Cause(ctx)

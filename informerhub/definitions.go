@@ -33,9 +33,9 @@ import (
 // recreated unchanged. The objects of the latter are relisted, because their watch ends.
 
 const (
-	// definitionsPatience bounds a cache's wait for the definitions before its first list. The wait
+	// definitionsTimeout bounds a cache's wait for the definitions before its first list. The wait
 	// ensures that no change falls between the two.
-	definitionsPatience = 2 * time.Second
+	definitionsTimeout = 2 * time.Second
 	// definitionsInterval is the interval at which hashes are compared if definitions cannot be
 	// watched. definitionsRetry is the time after which the watch is retried.
 	definitionsInterval = 30 * time.Second
@@ -73,18 +73,18 @@ func newDefinitions(resolver *discovery.Resolver, schemas *discovery.Schemas, cl
 
 // join makes a cache's upstream follow the definition of its resource until the returned function
 // is called. stop ends the upstream. The first member starts the watch of the definitions, and the
-// last one ends it. join blocks until the definitions are known, for at most definitionsPatience. A
+// last one ends it. join blocks until the definitions are known, for at most definitionsTimeout. A
 // built-in resource has no definition.
 func (d *definitions) join(ctx context.Context, u *upstream, stop context.CancelFunc) (leave func()) {
 	if d == nil || u.cache.resource.BuiltIn() {
 		return func() {}
 	}
 	session := d.enter(u, stop)
-	patience := time.NewTimer(definitionsPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(definitionsTimeout)
+	defer timeout.Stop()
 	select {
 	case <-session.settled:
-	case <-patience.C:
+	case <-timeout.C:
 		session.failed()
 	case <-ctx.Done():
 	}

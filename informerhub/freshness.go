@@ -77,11 +77,11 @@ func (c *Cache) Freshness() Freshness {
 }
 
 func (c *Cache) freshnessLocked() Freshness {
-	complete, patience := c.completeAsOfLocked(), maxUnconfirmed
+	complete, allowed := c.completeAsOfLocked(), maxUnconfirmed
 	if c.following.current {
-		patience = maxSilence
+		allowed = maxSilence
 	}
-	return Freshness{Stale: time.Since(complete) > patience, LastContact: complete}
+	return Freshness{Stale: time.Since(complete) > allowed, LastContact: complete}
 }
 
 // completeAsOfLocked returns the time as of which the cache is complete.

@@ -443,7 +443,7 @@ func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.watchOpened(false, nil)
 		wantStale(t, c, "at once", true)
-		time.Sleep(catchUpPatience)
+		time.Sleep(catchUpTimeout)
 		c.activity.record()
 		wantStale(t, c, "when the watch has been quiet", false)
 	})

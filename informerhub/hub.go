@@ -171,7 +171,7 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 }
 
 // Cache returns the cache of a resource, ready to be read. The first call for a resource starts the
-// cache and waits up to snapshotPatience for its first snapshot. Cache fails with a
+// cache and waits up to snapshotTimeout for its first snapshot. Cache fails with a
 // [discovery.UnavailableError] while the API server is unreachable, with a [SnapshotError] if the
 // API server refuses or does not send the snapshot, and with a [discovery.ResourceGoneError] if the
 // API server does not serve the resource as described. It also fails for a resource that must not be
@@ -294,7 +294,7 @@ func (h *Hub) Preload(ctx context.Context) { h.preloads.run(ctx) }
 // Warm returns nil once each cache of [Options.Preload] has had a snapshot, and before that an
 // error that names the missing ones. It does not wait for resources that the cluster does not
 // serve, that the service has no permission to list, or for which the API server has returned
-// errors for preloadPatience, as long as another resource has a snapshot: a single broken resource
+// errors for preloadTimeout, as long as another resource has a snapshot: a single broken resource
 // must not stop all replicas. Once Warm has returned nil, it always returns nil.
 func (h *Hub) Warm() error { return h.preloads.checkWarm() }
 

@@ -43,9 +43,9 @@ const maxFieldIndexes = 16
 // indexPart is the number of entries that are added to a new index while the cache is locked.
 const indexPart = 256
 
-// indexPatience is the longest time that a selection waits for an index that another caller is
+// indexTimeout is the longest time that a selection waits for an index that another caller is
 // building. An index of 20,000 objects takes about 20 ms.
-const indexPatience = time.Second
+const indexTimeout = time.Second
 
 // fieldIndex is an index of a field in the partitions of a store: it finds the entries whose
 // objects have a value in the field. It is created when the field is first selected by. Objects
@@ -105,12 +105,12 @@ func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	return nil
 }
 
-// indexField builds the index of a field, or waits up to indexPatience for the caller that is building
+// indexField builds the index of a field, or waits up to indexTimeout for the caller that is building
 // it: after the start of a service thousands of callers may select by the same field at once, and
 // without the index each would examine every object.
 func (c *Cache) indexField(ctx context.Context, condition object.Condition) error {
-	patience := time.NewTimer(indexPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(indexTimeout)
+	defer timeout.Stop()
 	for {
 		store, index, building := c.beginIndex(condition.Field, condition.Reader)
 		switch {
@@ -121,7 +121,7 @@ func (c *Cache) indexField(ctx context.Context, condition object.Condition) erro
 		}
 		select {
 		case <-building:
-		case <-patience.C:
+		case <-timeout.C:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -47,7 +47,7 @@ func TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt(t *testing.T) {
 		"until the other caller has disconnected": {func(_ *testing.T, c *Cache, _ *store, index *fieldIndex) {
 			c.endIndex(index)
 		}, true},
-		"for a limited time": {func(*testing.T, *Cache, *store, *fieldIndex) { time.Sleep(indexPatience) }, false},
+		"for a limited time": {func(*testing.T, *Cache, *store, *fieldIndex) { time.Sleep(indexTimeout) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {

@@ -44,10 +44,10 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 }
 
 // ListBehind returns the content of a selection at a position, after an object, in order, and
-// reports whether more objects follow. It returns at most most objects, and stops before they have
-// more than mostBytes, but returns at least one if there is one. It fails as ListAt does.
+// reports whether more objects follow. It returns at most limit objects, and stops before they have
+// more than maxBytes, but returns at least one if there is one. It fails as ListAt does.
 func (c *Cache) ListBehind(
-	ctx context.Context, sel *Selection, at Position, after ObjectName, limit, mostBytes int,
+	ctx context.Context, sel *Selection, at Position, after ObjectName, limit, maxBytes int,
 ) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Cache) ListBehind(
 			if !keep {
 				continue
 			}
-			if size += object.Size(); len(found) >= limit || size > mostBytes && len(found) > 0 {
+			if size += object.Size(); len(found) >= limit || size > maxBytes && len(found) > 0 {
 				return found, true, nil
 			}
 			found = append(found, object)
@@ -87,10 +87,10 @@ func (c *Cache) ListBehind(
 }
 
 // ListNamed returns the objects with the given names at a position, in the order of the names. It
-// stops before they have more than mostBytes, but returns at least one. It fails with ErrForgotten
+// stops before they have more than maxBytes, but returns at least one. It fails with ErrForgotten
 // if there was no object with one of the names, and as ListAt does.
 func (c *Cache) ListNamed(
-	ctx context.Context, at Position, names []ObjectName, mostBytes int,
+	ctx context.Context, at Position, names []ObjectName, maxBytes int,
 ) (found []*Object, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Cache) ListNamed(
 			if object == nil {
 				return nil, ErrForgotten
 			}
-			if size += object.Size(); size > mostBytes && len(found) > 0 {
+			if size += object.Size(); size > maxBytes && len(found) > 0 {
 				return found, nil
 			}
 			found = append(found, object)

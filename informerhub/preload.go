@@ -24,9 +24,9 @@ const (
 	preloadRetry = time.Second
 	// skippedRetry is the pause after a failure that another attempt is unlikely to fix.
 	skippedRetry = time.Minute
-	// preloadPatience is the time for which Warm waits for a resource for which the API server
+	// preloadTimeout is the time for which Warm waits for a resource for which the API server
 	// returns errors, such as a custom resource whose conversion webhook is down.
-	preloadPatience = 30 * time.Second
+	preloadTimeout = 30 * time.Second
 )
 
 // preloads are the preloaded resources, by the names that the operator has given.
@@ -159,7 +159,7 @@ func isUnservable(err error) bool {
 // isSettled reports whether Warm need not wait any longer.
 func (s *preloadState) isSettled() bool {
 	return s.synced || s.unservable || isDenied(s.failure) ||
-		!s.failingSince.IsZero() && time.Since(s.failingSince) > preloadPatience
+		!s.failingSince.IsZero() && time.Since(s.failingSince) > preloadTimeout
 }
 
 // checkWarm returns what [Hub.Warm] returns.

@@ -94,7 +94,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				hub := &Hub{preloads: newPreloads(nil, []string{"a", "b"})}
-				for range 2 * preloadPatience / preloadRetry {
+				for range 2 * preloadTimeout / preloadRetry {
 					hub.preloads.record("a", test.a)
 					hub.preloads.record("b", test.b)
 					time.Sleep(preloadRetry)

@@ -258,14 +258,14 @@ const (
 	// farAheadTTL is the time for which the API server is not asked again about a version that
 	// is far ahead of it.
 	farAheadTTL = 10 * time.Second
-	// mostChanges is more than the number of changes that an API server can make in that time.
-	mostChanges = 10_000_000
+	// maxChanges is more than the number of changes that an API server can make in that time.
+	maxChanges = 10_000_000
 )
 
 // isFarAhead reports whether an API server at one version cannot soon reach another.
 func isFarAhead(current, version string) bool {
 	reached, requested := object.VersionNumber(current), object.VersionNumber(version)
-	return reached < math.MaxUint64-mostChanges && requested > reached+mostChanges
+	return reached < math.MaxUint64-maxChanges && requested > reached+maxChanges
 }
 
 // askCurrent requests the current version for all callers that share the request.
@@ -337,16 +337,16 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 	return nil, errHistorySilent
 }
 
-// bookmarkPatience is the time to wait for the bookmark of a watch of historySeconds. It is due after
+// bookmarkTimeout is the time to wait for the bookmark of a watch of historySeconds. It is due after
 // one second.
-const bookmarkPatience = 2 * time.Second
+const bookmarkTimeout = 2 * time.Second
 
 // progress implements history.
 func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
 	}
-	watchCtx, cancel := context.WithTimeout(ctx, bookmarkPatience)
+	watchCtx, cancel := context.WithTimeout(ctx, bookmarkTimeout)
 	defer cancel()
 	events, err := u.watchSince(watchCtx, since)
 	if err != nil {

@@ -340,11 +340,11 @@ func (v *verifier) confirmCurrent(ctx context.Context) {
 }
 
 const (
-	// catchUpPatience is the time to wait for a cache to reach the API server's current version,
+	// catchUpTimeout is the time to wait for a cache to reach the API server's current version,
 	// before the API server is asked for the version again. A watch that is open and has been quiet
 	// for that long, while the API server responds, has nothing to catch up with: some resources,
 	// such as events, have no bookmarks that would show it.
-	catchUpPatience = 5 * time.Second
+	catchUpTimeout = 5 * time.Second
 	// catchUpPause is the pause after the API server could not be asked.
 	catchUpPause = time.Second
 )
@@ -400,7 +400,7 @@ func (v *verifier) caughtUp(ctx context.Context) bool {
 		c.history.relist()
 		return true
 	}
-	reached, err := c.awaitFeed(ctx, version, catchUpPatience)
+	reached, err := c.awaitFeed(ctx, version, catchUpTimeout)
 	if err != nil {
 		return true
 	}

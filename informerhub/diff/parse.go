@@ -37,8 +37,8 @@ const (
 	maxDepth = 100
 	// maxMembers bounds the members of a text, because each takes memory for many bytes.
 	maxMembers = 1 << 16
-	// surelyFinite is the number of digits up to which a number without an exponent is a float64.
-	surelyFinite = 300
+	// maxFiniteDigits is the number of digits up to which a number without an exponent is a float64.
+	maxFiniteDigits = 300
 )
 
 // parse parses a text, which must be an object.
@@ -83,7 +83,7 @@ func (p *parsed) skipValue(depth int) bool {
 	case p.text[p.at] == '{':
 		return p.items('}', func() bool { return p.member(depth + 1) })
 	case p.text[p.at] == '[' && p.lists:
-		return p.items(']', func() bool { return p.keep(member{}, depth+1) })
+		return p.items(']', func() bool { return p.record(member{}, depth+1) })
 	case p.text[p.at] == '[':
 		defer func(kept int) { p.members = p.members[:kept] }(len(p.members))
 		return p.items(']', func() bool { return p.skipValue(depth + 1) })
@@ -122,11 +122,11 @@ func (p *parsed) member(depth int) bool {
 		return false
 	}
 	p.skipSpace()
-	return p.keep(m, depth)
+	return p.record(m, depth)
 }
 
-// keep reads the value of a member, and stores the member.
-func (p *parsed) keep(m member, depth int) bool {
+// record reads the value of a member, and stores the member.
+func (p *parsed) record(m member, depth int) bool {
 	index := len(p.members)
 	if index == maxMembers || p.at == len(p.text) {
 		return false
@@ -159,7 +159,7 @@ func (p *parsed) skipWord() bool {
 		return false
 	case 'a' <= word[0] && word[0] <= 'z':
 		return string(word) == "null" || string(word) == "true" || string(word) == "false"
-	case exponent || len(word) > surelyFinite:
+	case exponent || len(word) > maxFiniteDigits:
 		number, err := strconv.ParseFloat(string(word), 64)
 		return err == nil && !math.IsInf(number, 0)
 	}

@@ -84,14 +84,14 @@ func (c *protobufCutter) field(n *node, field *kubejson.Field, p part) bool {
 	case field.IsMap():
 		return c.entry(n, field, p)
 	case n.all && !field.IsInline():
-		return c.keep(p)
+		return c.copyPart(p)
 	case field.IsList():
 		n = n.element()
 	}
 	return c.value(n, field, p)
 }
 
-func (c *protobufCutter) keep(p part) bool {
+func (c *protobufCutter) copyPart(p part) bool {
 	c.out = append(c.out, p.tagged...)
 	return true
 }
@@ -105,7 +105,7 @@ func (c *protobufCutter) value(n *node, field *kubejson.Field, p part) bool {
 	case field.IsScalar() && !c.parents:
 		return true
 	}
-	return c.keep(p)
+	return c.copyPart(p)
 }
 
 // nested cuts a message that is a field of another one.
@@ -148,7 +148,7 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	case !ok:
 		return false
 	case n.all || !utf8.Valid(name):
-		return c.keep(p)
+		return c.copyPart(p)
 	}
 	n = n.member(unsafe.String(unsafe.SliceData(name), len(name)))
 	key := p.value[:len(p.value)-len(value)]
@@ -161,7 +161,7 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	case n.all || field.Message() == nil:
 		return c.value(n, field, p)
 	case len(value) == 0:
-		return c.keep(p)
+		return c.copyPart(p)
 	}
 	return c.entryMessage(n, field.Message(), key, part{tag: value[:1], value: content, wire: protoscan.Bytes}, p)
 }

@@ -43,9 +43,9 @@ func TestPace_BoundsTheWorkOfAKey(t *testing.T) {
 				}
 				end()
 				all.Wait()
-				least := time.Duration(float64(works*each)/share) - paceCredit - 2*each
-				if took := time.Since(began); took < least || took > least+paceCredit+4*each {
-					t.Errorf("the works took %v, want %v to %v", took, least, least+paceCredit)
+				minimum := time.Duration(float64(works*each)/share) - paceCredit - 2*each
+				if took := time.Since(began); took < minimum || took > minimum+paceCredit+4*each {
+					t.Errorf("the works took %v, want %v to %v", took, minimum, minimum+paceCredit)
 				}
 			})
 		})

@@ -77,9 +77,9 @@ func (q *Queue) Acquire(ctx context.Context, key string, weight int64) (release 
 	return q.acquire(ctx, key, weight, q.limits.Waiting)
 }
 
-// AcquireWithin acquires like Acquire, and returns ErrFull after patience.
-func (q *Queue) AcquireWithin(ctx context.Context, key string, weight int64, patience time.Duration) (release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrFull)
+// AcquireWithin acquires like Acquire, and returns ErrFull after timeout.
+func (q *Queue) AcquireWithin(ctx context.Context, key string, weight int64, timeout time.Duration) (release func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrFull)
 	defer cancel()
 	return q.Acquire(ctx, key, weight)
 }

@@ -101,8 +101,8 @@ func (l *Ledger) fitsLocked(to Account, bytes int) bool {
 		return bytes <= l.limits.Total-l.total
 	}
 	byOthers := l.total - l.byCaller[to.caller]
-	most := (l.limits.Total - byOthers) / 2 // of the caller: as much again is left free
-	return l.byCaller[to.caller]+bytes <= most && l.byAccount[to]+bytes <= most*credentialPart/callerPart
+	limit := (l.limits.Total - byOthers) / 2 // of the caller: as much again is left free
+	return l.byCaller[to.caller]+bytes <= limit && l.byAccount[to]+bytes <= limit*credentialPart/callerPart
 }
 
 // Account is one credential of one caller in a ledger. Equal accounts are the same. The zero Account is

@@ -28,10 +28,10 @@ func Limit(name string) int { return 1 + len(name)/4 }
 
 // Nearest returns the name that is most similar to a given one, or "" if none is similar.
 func Nearest(name string, names []string) string {
-	nearest, least := "", Limit(name)+1
+	nearest, smallest := "", Limit(name)+1
 	for _, other := range names {
-		if distance := Distance(name, other); distance < least {
-			nearest, least = other, distance
+		if distance := Distance(name, other); distance < smallest {
+			nearest, smallest = other, distance
 		}
 	}
 	return nearest

@@ -397,9 +397,9 @@ func TestState_EndsAChangeForWhichThereIsNoMemory(t *testing.T) {
 	for i := range values {
 		values[i] = fmt.Sprintf("%q", fmt.Sprint(strings.Repeat("x", 1000), i))
 	}
-	full, most := errors.New("full"), 100<<10
+	full, limit := errors.New("full"), 100<<10
 	state := NewState(planOf(t, "spec.args[*]", ""), func(bytes int) error {
-		if bytes > most {
+		if bytes > limit {
 			return full
 		}
 		return nil
@@ -408,7 +408,7 @@ func TestState_EndsAChangeForWhichThereIsNoMemory(t *testing.T) {
 	if err := state.Change(nil, object, 0); !errors.Is(err, full) {
 		t.Errorf("a change for which there is no memory: %v", err)
 	}
-	if kept := state.counter.bytes; kept > most+10<<10 {
-		t.Errorf("the groups of the object need %d bytes, and there were %d", kept, most)
+	if kept := state.counter.bytes; kept > limit+10<<10 {
+		t.Errorf("the groups of the object need %d bytes, and there were %d", kept, limit)
 	}
 }
