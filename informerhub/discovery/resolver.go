@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -47,20 +46,6 @@ const (
 	// maxResolved bounds the names whose resources are cached.
 	maxResolved = 4096
 )
-
-// Snapshot is what the API server served at one time. It is safe for concurrent use.
-type Snapshot struct {
-	mapper    meta.RESTMapper
-	groups    []*restmapper.APIGroupResources
-	lists     []*metav1.APIResourceList // of the groups, in their order, and of cached groups that failed
-	failed    map[schema.GroupVersion]error
-	lastKnown []*metav1.APIResourceList // last known resources of failed groups
-	excluded  map[schema.GroupResource]bool
-	// aggregated excludes the resources of aggregated APIs from caching, too.
-	aggregated aggregation
-	mu         sync.Mutex // guards resolved
-	resolved   map[string]object.Resource
-}
 
 // NewResolver returns a resolver that reads discovery through a client configuration and an HTTP
 // client. It does not connect before the first call. Call CloseWithError when done.
@@ -389,4 +374,62 @@ func (s *Snapshot) newResource(groupVersion schema.GroupVersion, served metav1.A
 // excludes reports whether a resource must not be cached.
 func (s *Snapshot) excludes(resource schema.GroupResource) bool {
 	return s.excluded[resource] || s.aggregated.excludes(resource)
+}
+
+// Discovery is a copy, and the API server may serve something else by now: a CRD can have moved to
+// another version, or have been deleted and recreated with another scope or kind. Responses of the
+// API server show it.
+
+// Contradicts reports whether an error shows that the API server may not serve a resource as
+// discovery describes it. The API server has not executed the request then.
+func Contradicts(err error) bool {
+	var unserved *ResourceGoneError
+	var schemaless *NoSchemaError
+	return errors.As(err, &unserved) || errors.As(err, &schemaless) || isPathUnknown(err)
+}
+
+// isPathUnknown reports whether the API server serves nothing at the path of a request. Its
+// response is plain text then, which client-go converts to a Status with this cause. For a missing
+// object, the API server sends the Status itself.
+func isPathUnknown(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// ResolveFresh resolves a resource as Resolve does, with a discovery request that is sent after
+// this call.
+func (r *Resolver) ResolveFresh(ctx context.Context, name string) (object.Resource, error) {
+	if err := r.Refresh(ctx); err != nil {
+		return object.Resource{}, err
+	}
+	return r.Resolve(ctx, name)
+}
+
+// ResolveRecent resolves a resource as Resolve does. Its discovery data is at most a second old.
+func (r *Resolver) ResolveRecent(ctx context.Context, name string) (object.Resource, error) {
+	if _, err := r.requests.Recent(ctx, maxTypesAge); err != nil {
+		return object.Resource{}, err
+	}
+	return r.Resolve(ctx, name)
+}
+
+// Refresh reads discovery again. Concurrent calls share the request.
+func (r *Resolver) Refresh(ctx context.Context) error {
+	_, err := r.Fresh(ctx)
+	return err
+}
+
+// Fresh reads discovery again, and returns the result. Concurrent calls share the request.
+func (r *Resolver) Fresh(ctx context.Context) (*Snapshot, error) { return r.requests.Fresh(ctx) }
+
+// Confirm returns a [ResourceGoneError] if the API server does not serve a resource as described.
+// Its discovery data is at most a second old.
+func (r *Resolver) Confirm(ctx context.Context, resource object.Resource) error {
+	recent, err := r.requests.Recent(ctx, maxTypesAge)
+	if err != nil {
+		return err
+	}
+	if served, err := recent.Serves(resource); err == nil && !served {
+		return &ResourceGoneError{resource}
+	}
+	return nil
 }

@@ -1,11 +1,14 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
@@ -100,4 +103,88 @@ func (l *language) program(ast *cel.Ast, patterns patterns) (cel.Program, error)
 		cel.CostTrackerOptions(interpreter.PresenceTestHasCost(false)),
 		cel.CostLimit(maxObjectCost),
 	)
+}
+
+// loosen hides the types of comprehension variables from the checker. The fields of the object have
+// no known types, so little is lost. With types, those of [1].map(x, {x: x}).map(x, {x: x}) double
+// at each step, so a caller could make the checker run arbitrarily long.
+func loosen(parsed *ast.AST) {
+	loosener := loosener{ast.NewExprFactory(), parsed.SourceInfo(), ast.MaxID(parsed)}
+	ast.PostOrderVisit(parsed.Expr(), ast.NewExprVisitor(loosener.loosen))
+}
+
+type loosener struct {
+	ast.ExprFactory
+	info *ast.SourceInfo
+	last int64 // the highest id of a part
+}
+
+func (l *loosener) loosen(part ast.Expr) {
+	if part.Kind() != ast.ComprehensionKind {
+		return
+	}
+	fold := part.AsComprehension()
+	part.SetKindCase(l.NewComprehensionTwoVar(part.ID(), l.dyn(fold.IterRange()), fold.IterVar(), fold.IterVar2(),
+		fold.AccuVar(), l.dyn(fold.AccuInit()), fold.LoopCondition(), fold.LoopStep(), fold.Result()))
+}
+
+// dyn wraps a part so that its type is hidden. Literals keep their types: these are small, and the
+// comprehensions' own steps need them.
+func (l *loosener) dyn(part ast.Expr) ast.Expr {
+	switch part.Kind() {
+	case ast.CallKind, ast.ComprehensionKind, ast.IdentKind, ast.SelectKind:
+	case ast.ListKind:
+		if part.AsList().Size() == 0 {
+			return part
+		}
+	case ast.MapKind:
+		if part.AsMap().Size() == 0 {
+			return part
+		}
+	default:
+		return part
+	}
+	l.last++
+	if offsets, ok := l.info.GetOffsetRange(part.ID()); ok {
+		l.info.SetOffsetRange(l.last, offsets)
+	}
+	return l.NewCall(l.last, "dyn", part)
+}
+
+const (
+	// maxIssues bounds the reported mistakes of an expression.
+	maxIssues = 4
+	// maxIssueBytes bounds the length of each, including its source line.
+	maxIssueBytes = 1024
+)
+
+// malformed returns the mistakes of an expression and their positions, as cel-go formats them. The
+// error is short, because errors are sent in headers.
+func malformed(text string, issues *cel.Issues) error {
+	var messages []string
+	for i, issue := range issues.Errors() {
+		if i == maxIssues {
+			messages = append(messages, fmt.Sprintf("and %d more", len(issues.Errors())-i))
+			break
+		}
+		messages = append(messages, displayed(issue, text))
+	}
+	return errors.New(strings.Join(messages, "\n"))
+}
+
+func displayed(issue *cel.Error, text string) string {
+	display := issue.ToDisplayString(common.NewTextSource(text))
+	if len(display) <= maxIssueBytes {
+		return display
+	}
+	return fmt.Sprintf("ERROR: %d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, abbreviate(issue.Message))
+}
+
+// abbreviate returns the beginning of a text.
+func abbreviate(text string) string {
+	const most = 256
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -1,10 +1,14 @@
 package object
 
 import (
+	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 )
 
 // Resource is a resource that the cluster serves, in one version. It is comparable, and the key of
@@ -70,3 +74,64 @@ func (r Resource) Fits(object *Object) bool {
 	kind := jsonString(jsonMember(object.raw, "kind"))
 	return kind == "" || kind == PartialKind || kind == r.Kind
 }
+
+// CompareVersions compares two resource versions of one resource. Versions that cannot be compared
+// are treated as equal.
+func CompareVersions(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// Older reports whether version a is older than b.
+func Older(a, b string) bool { return CompareVersions(a, b) < 0 }
+
+// IsVersion reports whether text is a resource version, as the API server writes them.
+func IsVersion(text string) bool {
+	_, err := resourceversion.CompareResourceVersion(text, text)
+	return err == nil
+}
+
+// VersionNumber returns the number of a version, for storage: it takes eight bytes, and does not
+// retain the object that the version was read from. A version that does not fit is
+// math.MaxUint64, and cannot be searched for.
+func VersionNumber(version string) uint64 {
+	n, _ := strconv.ParseUint(version, 10, 64) // the largest number if out of range
+	return n
+}
+
+// FormatVersion returns the version with a number.
+func FormatVersion(number uint64) string { return strconv.FormatUint(number, 10) }
+
+// The API server can send the metadata of objects instead of the objects, as meta.k8s.io/v1
+// PartialObjectMetadata. In protobuf this is a valid message of any kind with only metadata, and is
+// read as such.
+const (
+	// PartialKind is the kind of an object's metadata.
+	PartialKind = "PartialObjectMetadata"
+	// PartialListKind is the kind of a list of it.
+	PartialListKind = PartialKind + "List"
+)
+
+// RequestMetadata makes a request return the metadata of a resource's objects, as
+// PartialObjectMetadata or a list of these: kind is [PartialKind] or [PartialListKind].
+func RequestMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
+	if resource.BuiltIn() {
+		return request.SetHeader("Accept", runtime.ContentTypeProtobuf+asPartial(kind)+","+metadataAsJSON(kind))
+	}
+	return RequestMetadataAsJSON(request, kind)
+}
+
+// RequestMetadataAsJSON is like [RequestMetadata], for a response that is always JSON.
+func RequestMetadataAsJSON(request *rest.Request, kind string) *rest.Request {
+	return request.SetHeader("Accept", metadataAsJSON(kind))
+}
+
+// metadataAsJSON accepts the whole objects too, of an API server that cannot send their metadata alone.
+func metadataAsJSON(kind string) string {
+	return runtime.ContentTypeJSON + asPartial(kind) + "," + runtime.ContentTypeJSON
+}
+
+func asPartial(kind string) string { return ";as=" + kind + ";g=meta.k8s.io;v=v1" }

@@ -363,3 +363,41 @@ func (s *share) isBefore(other *share) bool {
 	}
 	return s.since < other.since
 }
+
+// TryShare acquires like TryAcquire, for weight that is held for an unlimited time: a key gets no
+// more than the capacity that it leaves free. So a single key holds at most half of the total, n
+// keys with their maximum hold 1/(n+1) of it each, and some capacity is always left for another
+// key.
+func (q *Queue) TryShare(key string, weight int64) (release func(), ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	weight = q.weightLocked(weight)
+	s := q.shareLocked(key)
+	if free := q.limits.Total - q.held - weight; s.held+weight > free || !q.fitsLocked(s, weight) {
+		q.evictLocked(s)
+		return nil, false
+	}
+	q.holdLocked(s, weight)
+	return q.releaser(key, weight), true
+}
+
+// SetPerKey changes the weight that one key can hold at a time; less than 1 is Limits.Total. Keys that
+// hold more keep it, and acquire nothing until they hold less.
+func (q *Queue) SetPerKey(limit int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if limit < 1 || limit > q.limits.Total {
+		limit = q.limits.Total
+	}
+	q.limits.PerKey = limit
+	for s := range q.waiting {
+		for element := s.waiters.Front(); element != nil; element = element.Next() {
+			w := element.Value.(*waiter)
+			w.weight = min(w.weight, limit) // a larger one would wait forever
+		}
+	}
+	q.grantLocked()
+}
+
+// weightLocked returns the weight that an acquisition counts as.
+func (q *Queue) weightLocked(weight int64) int64 { return min(max(weight, 0), q.limits.PerKey) }

@@ -404,3 +404,94 @@ func TestBegin_LeavesTheQueuesOfPayersThatHaveLeft(t *testing.T) {
 		}
 	})
 }
+
+// taken returns the weight that a key gets if it takes its maximum.
+func taken(q *Queue, key string) (units int, last func()) {
+	for {
+		release, ok := q.TryShare(key, 1)
+		if !ok {
+			return units, last
+		}
+		units, last = units+1, release
+	}
+}
+
+func TestTryShare_LeavesSomeForOthers(t *testing.T) {
+	q := New(Limits{Total: 100})
+	for key, want := range []int{50, 25, 12, 6, 3, 2, 1} {
+		if got, _ := taken(q, string(rune('a'+key))); got != want {
+			t.Errorf("key %d gets %d, want %d", key, got, want)
+		}
+	}
+	if held := q.Held(); held >= 100 {
+		t.Errorf("all of it is held: %d", held)
+	}
+}
+
+func TestTryShare_KeepsTheLimitOfAKey(t *testing.T) {
+	q := New(Limits{Total: 100, PerKey: 3})
+	got, release := taken(q, "a")
+	if got != 3 {
+		t.Errorf("a gets %d", got)
+	}
+	release()
+	if _, ok := q.TryShare("a", 1); !ok {
+		t.Error("what a has released is not free")
+	}
+	if len(q.keys) != 1 {
+		t.Errorf("%d keys are kept", len(q.keys))
+	}
+}
+
+func TestQueue_SetPerKeyAffectsTheNextAcquisition(t *testing.T) {
+	q := New(Limits{Total: 100, PerKey: 1})
+	release, ok := q.TryAcquire("a", 1)
+	if _, more := q.TryAcquire("a", 1); !ok || more {
+		t.Fatal("the limit of a key is 1")
+	}
+	q.SetPerKey(2)
+	second, ok := q.TryAcquire("a", 1)
+	if _, more := q.TryAcquire("a", 1); !ok || more {
+		t.Error("the limit of a key is 2 now")
+	}
+	q.SetPerKey(1)
+	second()
+	if _, ok := q.TryAcquire("a", 1); ok {
+		t.Error("the key holds 1 of 1")
+	}
+	release()
+	q.SetPerKey(0)
+	if _, ok := q.TryAcquire("a", 100); !ok {
+		t.Error("without a limit, a key can hold everything")
+	}
+}
+
+func TestQueue_SetPerKeyGrantsWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 10, PerKey: 4, Waiting: 1})
+		holding, _ := q.TryAcquire("a", 3)
+		granted := make(chan func())
+		go func() {
+			release, err := q.Acquire(t.Context(), "a", 4)
+			if err != nil {
+				t.Error(err)
+			}
+			granted <- release
+		}()
+		synctest.Wait()
+		if _, err := q.Acquire(t.Context(), "a", 1); !errors.Is(err, ErrFull) {
+			t.Errorf("one acquisition waits, and another one gets %v", err)
+		}
+		q.SetPerKey(2) // the waiting acquisition counts as 2 now
+		q.SetPerKey(5)
+		release := <-granted
+		if held := q.Held(); held != 5 {
+			t.Errorf("%d is held, want 5", held)
+		}
+		release()
+		holding()
+		if held := q.Held(); held != 0 {
+			t.Errorf("%d is held after everything was released", held)
+		}
+	})
+}
