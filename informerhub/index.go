@@ -3,7 +3,6 @@ package informerhub
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 	"unique"
 
@@ -66,30 +65,6 @@ type unindexed struct {
 	entry     *entry
 	object    *Object
 	values    []string // of the object; read without the lock
-}
-
-func (p *partition) indexField(name string, e *entry, values []string) {
-	for _, value := range values {
-		if p.byField == nil {
-			p.byField = make(map[string]postings[string])
-		}
-		if p.byField[name] == nil {
-			p.byField[name] = make(postings[string])
-		}
-		if _, known := p.byField[name][value]; !known {
-			value = strings.Clone(value) // value points into the object
-		}
-		p.byField[name].add(value, e)
-	}
-}
-
-func (p *partition) unindexField(name string, e *entry, values []string) {
-	for _, value := range values {
-		p.byField[name].remove(value, e)
-	}
-	if len(p.byField[name]) == 0 {
-		delete(p.byField, name)
-	}
 }
 
 // index indexes the fields of a selection.
@@ -208,21 +183,6 @@ func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []un
 	next = in.appendUnindexed(next, index)
 	index.complete = len(next) == 0
 	return next
-}
-
-// appendUnindexed appends entries after an index's cursor to a part, and advances the cursor.
-func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed {
-	for p, e := range s.entriesAfter(&Selection{}, nil, index.cursor) {
-		if len(part) >= indexPart {
-			break
-		}
-		part = append(part, unindexed{partition: p, entry: e, object: e.object})
-		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.Name()}
-	}
-	if index.cursor != nil {
-		index.cursor.Name = strings.Clone(index.cursor.Name) // Name points into the object
-	}
-	return part
 }
 
 // lookup is a condition of a selection that the indexes of the partitions can answer: one of some

@@ -525,3 +525,8 @@ type ObjectName struct {
 func (n ObjectName) compare(other ObjectName) int {
 	return cmp.Or(cmp.Compare(n.Namespace, other.Namespace), cmp.Compare(n.Name, other.Name))
 }
+
+// passed reports whether a walk at a cursor has passed an object.
+func (cursor *ObjectName) passed(object *Object) bool {
+	return cursor != nil && object.Compare(cursor.Namespace, cursor.Name) <= 0
+}

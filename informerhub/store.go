@@ -446,3 +446,42 @@ func mergeEntries(lists [][]*entry, visit func(*entry) bool) {
 		lists = rest
 	}
 }
+
+func (p *partition) indexField(name string, e *entry, values []string) {
+	for _, value := range values {
+		if p.byField == nil {
+			p.byField = make(map[string]postings[string])
+		}
+		if p.byField[name] == nil {
+			p.byField[name] = make(postings[string])
+		}
+		if _, known := p.byField[name][value]; !known {
+			value = strings.Clone(value) // value points into the object
+		}
+		p.byField[name].add(value, e)
+	}
+}
+
+func (p *partition) unindexField(name string, e *entry, values []string) {
+	for _, value := range values {
+		p.byField[name].remove(value, e)
+	}
+	if len(p.byField[name]) == 0 {
+		delete(p.byField, name)
+	}
+}
+
+// appendUnindexed appends entries after an index's cursor to a part, and advances the cursor.
+func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed {
+	for p, e := range s.entriesAfter(&Selection{}, nil, index.cursor) {
+		if len(part) >= indexPart {
+			break
+		}
+		part = append(part, unindexed{partition: p, entry: e, object: e.object})
+		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.Name()}
+	}
+	if index.cursor != nil {
+		index.cursor.Name = strings.Clone(index.cursor.Name) // Name points into the object
+	}
+	return part
+}

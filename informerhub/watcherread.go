@@ -321,11 +321,6 @@ type snapshotWalk struct {
 	filtering filtering
 }
 
-// passed reports whether a walk at a cursor has passed an object.
-func (cursor *ObjectName) passed(object *Object) bool {
-	return cursor != nil && object.Compare(cursor.Namespace, cursor.Name) <= 0
-}
-
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
 func (w *Watcher) beginSnapshotLocked() {
 	feed := w.cache.feed

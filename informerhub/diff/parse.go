@@ -3,6 +3,7 @@ package diff
 import (
 	"math"
 	"strconv"
+	"unsafe"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
@@ -175,4 +176,10 @@ func (p *parsed) take(character byte) bool {
 	}
 	p.at++
 	return true
+}
+
+// elementAt returns the text of an element. It shares memory with the parsed text.
+func (p *parsed) elementAt(index int) string {
+	written := p.valueOf(&p.members[index])
+	return unsafe.String(unsafe.SliceData(written), len(written))
 }

@@ -1,19 +1,11 @@
 package discovery
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"log/slog"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // The server behind an aggregated API may return different objects to each user, whatever RBAC
@@ -63,49 +55,6 @@ func isOwnGroup(group string) bool {
 	return scheme.Scheme.IsGroupRegistered(group) || group == CustomResourceDefinitions.Group || group == APIServices.Group
 }
 
-// aggregated requests the API server's aggregated APIs. It must be called after discovery, because
-// an APIService exists before its group does.
-func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
-	known := aggregation{trusted: r.options.CacheAggregated}
-	services, err := r.listRegistrations(ctx, APIServices, runtime.ContentTypeJSON)
-	switch {
-	case apierrors.IsNotFound(err): // an API server without aggregation
-		known.groups = make(map[string]bool)
-		return known, nil
-	case apierrors.IsForbidden(err):
-		r.warnOnce.Do(func() {
-			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, "+
-				"so it does not know which APIs are aggregated; "+
-				"only built-in resources and those of CRDs that it may list are cached", "error", err)
-		})
-		known.defined, err = r.definedResources(ctx)
-		return known, err
-	case err != nil:
-		return aggregation{}, err
-	}
-	known.groups = make(map[string]bool)
-	for _, service := range services {
-		if service.Spec.Service != nil {
-			known.groups[service.Spec.Group] = true
-		}
-	}
-	return known, nil
-}
-
-// definedResources returns the resources that CRDs define; none if the service has no permission to
-// list CRDs.
-func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResource]bool, error) {
-	definitions, err := r.listRegistrations(ctx, CustomResourceDefinitions, acceptedMetadata)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	defined := make(map[schema.GroupResource]bool)
-	for _, definition := range definitions {
-		defined[schema.ParseGroupResource(definition.Name)] = true
-	}
-	return defined, err
-}
-
 // acceptedMetadata requests a list of metadata, or of the objects if the API server cannot return
 // metadata.
 const acceptedMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -117,19 +66,4 @@ type registration struct {
 		Group   string          `json:"group"`
 		Service *map[string]any `json:"service"`
 	} `json:"spec"`
-}
-
-func (r *Resolver) listRegistrations(ctx context.Context, resource object.Resource, accept string) ([]registration, error) {
-	text, err := r.client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Name).
-		SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Items []registration `json:"items"`
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("reading the API server's %s: %w", resource.Name, err)
-	}
-	return list.Items, nil
 }

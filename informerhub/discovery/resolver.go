@@ -3,8 +3,10 @@ package discovery
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -432,4 +435,113 @@ func (r *Resolver) Confirm(ctx context.Context, resource object.Resource) error 
 		return &ResourceGoneError{resource}
 	}
 	return nil
+}
+
+// Types returns the resources that the cluster serves, and the versions of groups whose
+// resources are unknown, both in order. The data is at most a second old. The error is an
+// [UnavailableError] if discovery could not be read.
+func (r *Resolver) Types(ctx context.Context) ([]Type, []FailedGroupVersion, error) {
+	recent, err := r.requests.Recent(ctx, maxTypesAge)
+	if err != nil {
+		return nil, nil, err
+	}
+	return recent.types(), recent.failures(), nil
+}
+
+// maxTypesAge is the maximum age of a list of types. It bounds the delay until a new CRD is
+// visible, and limits frequent callers to one request to the API server a second.
+const maxTypesAge = time.Second
+
+// Type is discovery's description of a resource, in the version that the cluster prefers.
+type Type struct {
+	object.Resource
+	Singular     string
+	ShortNames   []string
+	Categories   []string
+	Verbs        []string
+	Subresources []string // in order
+	Versions     []string // all served versions, the preferred one first
+}
+
+// FailedGroupVersion is a version of an API group that discovery could not read, because the API server
+// behind it is down.
+type FailedGroupVersion struct {
+	schema.GroupVersion
+	Err error
+}
+
+// preferredFirst returns the versions of a group, the preferred one first.
+func preferredFirst(group metav1.APIGroup) []string {
+	versions := []string{}
+	for _, version := range group.Versions {
+		versions = append(versions, version.Version)
+	}
+	slices.SortStableFunc(versions, func(a, b string) int {
+		switch group.PreferredVersion.Version {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	return versions
+}
+
+// aggregated requests the API server's aggregated APIs. It must be called after discovery, because
+// an APIService exists before its group does.
+func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
+	known := aggregation{trusted: r.options.CacheAggregated}
+	services, err := r.listRegistrations(ctx, APIServices, runtime.ContentTypeJSON)
+	switch {
+	case apierrors.IsNotFound(err): // an API server without aggregation
+		known.groups = make(map[string]bool)
+		return known, nil
+	case apierrors.IsForbidden(err):
+		r.warnOnce.Do(func() {
+			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, "+
+				"so it does not know which APIs are aggregated; "+
+				"only built-in resources and those of CRDs that it may list are cached", "error", err)
+		})
+		known.defined, err = r.definedResources(ctx)
+		return known, err
+	case err != nil:
+		return aggregation{}, err
+	}
+	known.groups = make(map[string]bool)
+	for _, service := range services {
+		if service.Spec.Service != nil {
+			known.groups[service.Spec.Group] = true
+		}
+	}
+	return known, nil
+}
+
+// definedResources returns the resources that CRDs define; none if the service has no permission to
+// list CRDs.
+func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResource]bool, error) {
+	definitions, err := r.listRegistrations(ctx, CustomResourceDefinitions, acceptedMetadata)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	defined := make(map[schema.GroupResource]bool)
+	for _, definition := range definitions {
+		defined[schema.ParseGroupResource(definition.Name)] = true
+	}
+	return defined, err
+}
+
+func (r *Resolver) listRegistrations(ctx context.Context, resource object.Resource, accept string) ([]registration, error) {
+	text, err := r.client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Name).
+		SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []registration `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("reading the API server's %s: %w", resource.Name, err)
+	}
+	return list.Items, nil
 }
