@@ -107,7 +107,7 @@ func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
 		{"in an undone history", restored, &undone, Beginnings{Resets: 1}},
 	} {
 		before := test.cache.beginnings.numbers()
-		w := test.cache.Watch(selectFrom(t, test.cache, Query{}), WatchOptions{Bookmarks: time.Hour, Since: test.since, Patience: time.Second})
+		w := test.cache.Watch(selectFrom(t, test.cache, Query{}), WatchOptions{Bookmarks: time.Hour, Since: test.since, SinceTimeout: time.Second})
 		nextLines(t, w)
 		w.Close()
 		after := test.cache.beginnings.numbers()

@@ -181,7 +181,7 @@ func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 			var all sync.WaitGroup
 			for range 100 {
 				all.Go(func() {
-					w := got.cache.Watch(selectFrom(t, got.cache, Query{}), WatchOptions{Since: &Position{Version: version}, Patience: time.Second})
+					w := got.cache.Watch(selectFrom(t, got.cache, Query{}), WatchOptions{Since: &Position{Version: version}, SinceTimeout: time.Second})
 					defer w.Close()
 					batch, err := w.Next(t.Context())
 					if err != nil || batch.Events[0].Type != Reset {

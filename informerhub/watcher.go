@@ -17,10 +17,10 @@ type WatchOptions struct {
 	Bookmarks time.Duration
 	// Since is the position to resume from; nil to begin with a snapshot.
 	Since *Position
-	// Patience bounds the wait for a cache that is older than Since, while the API server cannot be
+	// SinceTimeout bounds the wait for a cache that is older than Since, while the API server cannot be
 	// asked whether it has ever reached that version. After that, Next fails with a
 	// [discovery.UnavailableError]: beginning with a snapshot would take the caller back in time.
-	Patience time.Duration
+	SinceTimeout time.Duration
 }
 
 const defaultBookmarks = 5 * time.Second

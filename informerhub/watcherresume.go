@@ -46,7 +46,7 @@ func (w *Watcher) prepare(ctx context.Context, since Position) error {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		if err := w.cache.awaitWithoutAPIServer(ctx, version, w.options.Patience, err); err != nil {
+		if err := w.cache.awaitWithoutAPIServer(ctx, version, w.options.SinceTimeout, err); err != nil {
 			return err
 		}
 	case reached:

@@ -19,7 +19,7 @@ import (
 // resumed returns a watcher that resumes from the version of another replica.
 func resumed(t *testing.T, c *Cache, query Query, since Position) *Watcher {
 	t.Helper()
-	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, Patience: time.Second})
+	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, SinceTimeout: time.Second})
 	t.Cleanup(w.Close)
 	return w
 }

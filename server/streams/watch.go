@@ -82,9 +82,9 @@ func (w *watch) join(ctx context.Context, since *informerhub.Position, version s
 		return err
 	}
 	w.watcher = plainWatcher{w.cache.Watch(selection, informerhub.WatchOptions{
-		Bookmarks: BookmarkInterval,
-		Since:     since,
-		Patience:  target.VersionTimeout,
+		Bookmarks:    BookmarkInterval,
+		Since:        since,
+		SinceTimeout: target.VersionTimeout,
 	})}
 	return nil
 }
