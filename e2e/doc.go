@@ -15,7 +15,7 @@
 // processors and with the race detector.
 //
 // The tests are in packages by what they show: scenarios, queries, writes, permissions, limits,
-// faults, daytwo, traces, transport, clients, console, informer and coverage. They share kit, which has
+// faults, daytwo, traces, transport, wire, clients, console, informer and coverage. They share kit, which has
 // control planes, callers, objects and checks. Below kit, harness starts processes, traffic writes at
 // random, record records a watch, and validate checks the recording; costly has the most expensive
 // requests. The programs in callers are written in other languages.
