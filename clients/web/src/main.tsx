@@ -1,11 +1,11 @@
-import { signIn } from "./app/answer.js"; // first: see there
+import { signIn } from "./session/answer.js"; // first: see there
 import "./styles/base.css";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { router } from "./app/router.js";
-import { SessionProvider } from "./app/session.js";
-import { startTheme } from "./app/theme.js";
+import { router } from "./shell/router.js";
+import { SessionProvider } from "./session/session.js";
+import { startTheme } from "./ui/theme.js";
 
 startTheme();
 const root = document.getElementById("root");

@@ -1,6 +1,6 @@
 import { KubeconnectError } from "@kubeconnect/client";
 import { expect, test } from "vitest";
-import { Replica } from "../src/app/replica.js";
+import { Replica } from "../src/session/replica.js";
 import { breadcrumbs } from "../src/model/breadcrumbs.js";
 import { healthDetail, healthOf, healthText, type StreamState } from "../src/model/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../src/model/quantity.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { changesBetween } from "../src/history/diff.js";
-import { pathsOf } from "../src/history/managed.js";
+import { pathsOf } from "../src/model/managed.js";
 import {
   revisionMoments,
   revisionOf,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { loadIssuer, type Issuer } from "../src/app/issuer.js";
-import { beginSignIn, completeSignIn } from "../src/app/oidc.js";
-import { keepRequest, takeAnswer, type SignInAnswer } from "../src/app/redirect.js";
+import { loadIssuer, type Issuer } from "../src/session/issuer.js";
+import { beginSignIn, completeSignIn } from "../src/session/oidc.js";
+import { keepRequest, takeAnswer, type SignInAnswer } from "../src/session/redirect.js";
 
 const issuer: Issuer = {
   url: "https://issuer.example/realm",

@@ -3,8 +3,8 @@ import { ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AccessService } from "../../ts/src/gen/kubeconnect/v1/access_service_pb.js";
 import { ResourceService } from "../../ts/src/gen/kubeconnect/v1/resource_service_pb.js";
-import { Credentials, waitForSignIn, type Grant } from "../src/app/credentials.js";
-import { HiddenTab, pauseWhileHidden } from "../src/app/hiddentab.js";
+import { Credentials, waitForSignIn, type Grant } from "../src/session/credentials.js";
+import { HiddenTab, pauseWhileHidden } from "../src/session/hiddentab.js";
 
 /** A client of a service that accepts the token "new" only. */
 function clientWith(credentials: Credentials) {

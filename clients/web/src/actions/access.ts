@@ -1,5 +1,5 @@
 import type { AccessCheck, AccessDecision } from "@kubeconnect/client";
-import { useLoaded, type Loaded } from "../app/useloaded.js";
+import { useLoaded, type Loaded } from "../session/useloaded.js";
 
 /** Checks permissions of the caller, in one call. The checks are compared by value. */
 export function useAccess(checks: readonly AccessCheck[]): Loaded<readonly AccessDecision[]> {

@@ -1,6 +1,6 @@
 import type { AccessCheck, KubeObject } from "@kubeconnect/client";
 import { isRestartable } from "../model/restart.js";
-import { targetOf, type Target } from "./target.js";
+import { targetOf, type Target } from "../model/target.js";
 
 export type ActionId =
   | "scale"

@@ -5,7 +5,7 @@ import {
   type DeleteResult,
   type PropagationPolicy,
 } from "@kubeconnect/client";
-import { nameOf, type Target } from "./target.js";
+import { nameOf, type Target } from "../model/target.js";
 
 /** How to delete an object. */
 export interface Deletion {

@@ -3,7 +3,7 @@ import { useClient, useMutation, type Optimistic } from "@kubeconnect/client/rea
 import type { ActionId } from "./catalog.js";
 import { runNow } from "./cronjob.js";
 import { cordon, suspend } from "./patches.js";
-import { targetOf } from "./target.js";
+import { targetOf } from "../model/target.js";
 
 const immediate = ["cordon", "uncordon", "suspend", "resume", "run"] as const;
 type Immediate = (typeof immediate)[number];

@@ -6,7 +6,7 @@ import { Confirm } from "./confirm.js";
 import type { DialogProps } from "./dialogs.js";
 import { parseLabels } from "./labels.js";
 import { label } from "./patches.js";
-import { targetOf } from "./target.js";
+import { targetOf } from "../model/target.js";
 
 /** Edits the labels of an object, one in a line. */
 export function LabelDialog({ object, onClose }: DialogProps) {

@@ -1,5 +1,5 @@
 import type { Client, PatchResult } from "@kubeconnect/client";
-import { nameOf, type Target } from "./target.js";
+import { nameOf, type Target } from "../model/target.js";
 
 /** Sets the number of replicas of a workload. */
 export function scale(client: Client, target: Target, replicas: number): Promise<PatchResult> {

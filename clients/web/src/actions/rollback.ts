@@ -1,6 +1,6 @@
 import type { Client, KubeObject, KubeValue, PatchResult } from "@kubeconnect/client";
 import { omit } from "../model/omit.js";
-import { targetOf } from "./target.js";
+import { targetOf } from "../model/target.js";
 
 const revisionAnnotation = "deployment.kubernetes.io/revision";
 

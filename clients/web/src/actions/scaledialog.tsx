@@ -6,7 +6,7 @@ import { Confirm } from "./confirm.js";
 import type { DialogProps } from "./dialogs.js";
 import { withSpec } from "./immediate.js";
 import { scale } from "./patches.js";
-import { targetOf } from "./target.js";
+import { targetOf } from "../model/target.js";
 
 /** Asks for the number of replicas. */
 export function ScaleDialog({ object, onClose }: DialogProps) {

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { eventRow } from "../events/group.js";
 import { useEvents } from "../events/useevents.js";
 import { resourceName } from "../model/resource.js";
-import { useManagedFields } from "../object/usemanagedfields.js";
+import { useManagedFields } from "../session/usemanagedfields.js";
 import { Age } from "../ui/age.js";
 import { Chip } from "../ui/chip.js";
 import { Empty, Notice } from "../ui/notice.js";

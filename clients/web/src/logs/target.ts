@@ -1,5 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
-import type { LogsSearch } from "../app/router.js";
+import type { LogsSearch } from "../shell/router.js";
 import { resourceName } from "../model/resource.js";
 import type { LogQuery } from "./feed.js";
 

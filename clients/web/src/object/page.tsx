@@ -2,7 +2,7 @@ import { Code, type KubeObject, type KubeconnectError } from "@kubeconnect/clien
 import { useResource } from "@kubeconnect/client/react";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { objectRoute } from "../app/router.js";
+import { objectRoute } from "../shell/router.js";
 import { nameOfParams, resourceName } from "../model/resource.js";
 import { summarize } from "../model/summary/summarize.js";
 import { Empty, Notice } from "../ui/notice.js";

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, type KeyboardEvent } from "react";
-import { objectRoute, objectTabs, type ObjectTab } from "../app/router.js";
+import { objectRoute, objectTabs, type ObjectTab } from "../shell/router.js";
 import { resourceName } from "../model/resource.js";
 import type { Related, Summary } from "../model/summary/types.js";
 import styles from "./object.module.css";

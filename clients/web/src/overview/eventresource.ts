@@ -1,4 +1,4 @@
-import { useCatalog } from "../app/catalog.js";
+import { useCatalog } from "../session/catalog.js";
 import { resourceName } from "../model/resource.js";
 
 /** Returns the resource of the object of an event; undefined if the caller may not list it. */

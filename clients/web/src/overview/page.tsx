@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
-import { useNamespace } from "../app/namespace.js";
-import { useCatalog } from "../app/catalog.js";
-import { useHealth } from "../app/connection.js";
+import { useNamespace } from "../session/namespace.js";
+import { useCatalog } from "../session/catalog.js";
+import { useHealth } from "../session/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../model/quantity.js";
 import { objectParams } from "../model/resource.js";
 import { Age, useNow } from "../ui/age.js";

@@ -1,6 +1,6 @@
 import { sum } from "@kubeconnect/client";
 import { useCount, useLivePage } from "@kubeconnect/client/react";
-import { useNamespace } from "../app/namespace.js";
+import { useNamespace } from "../session/namespace.js";
 import { nodeProblems, type NodeFields } from "./nodes.js";
 import { eventFields, withoutLastTimestamp, type EventFields } from "./warnings.js";
 import {

@@ -2,8 +2,8 @@ import { KubeconnectError, type FailedGroupVersion, type ResourceType } from "@k
 import { useClient } from "@kubeconnect/client/react";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { useHealth } from "../app/connection.js";
-import { useSession } from "../app/session.js";
+import { useHealth } from "../session/connection.js";
+import { useSession } from "../session/session.js";
 import { healthDetail, healthText } from "../model/connection.js";
 import { formatBytes } from "../model/quantity.js";
 import { resourceName } from "../model/resource.js";

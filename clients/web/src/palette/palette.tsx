@@ -1,7 +1,7 @@
 import { useRouter } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
-import { useCatalog } from "../app/catalog.js";
-import { useNamespaces } from "../app/namespaces.js";
+import { useCatalog } from "../session/catalog.js";
+import { useNamespaces } from "../session/namespaces.js";
 import { fuzzyMatch } from "../model/fuzzy.js";
 import { groupTypes } from "../model/types.js";
 import { useActions, useNamespaceEntries } from "./actions.js";

@@ -1,5 +1,5 @@
-import { useSession } from "../app/session.js";
-import { useStored } from "../app/stored.js";
+import { useSession } from "../session/session.js";
+import { useStored } from "../ui/stored.js";
 import type { Entry } from "./entries.js";
 
 const limit = 6;

@@ -1,8 +1,8 @@
 import { KubeconnectError } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useState } from "react";
-import { useCatalog } from "../app/catalog.js";
-import { useNamespace } from "../app/namespace.js";
+import { useCatalog } from "../session/catalog.js";
+import { useNamespace } from "../session/namespace.js";
 import { findObjects, objectSearch, type FoundObject } from "./search.js";
 
 /** How long the user must pause until objects are searched. */

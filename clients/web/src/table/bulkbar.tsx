@@ -1,6 +1,6 @@
 import type { Client } from "@kubeconnect/client";
 import { lazy, Suspense, useState } from "react";
-import { useLoaded } from "../app/useloaded.js";
+import { useLoaded } from "../session/useloaded.js";
 import { refusalOf } from "../model/refusal.js";
 import { isRestartable } from "../model/restart.js";
 import { namespacesOf, type RowName, type RowSelection } from "../model/rowselection.js";

@@ -2,7 +2,7 @@ import type { Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useId, useRef, useState } from "react";
 import { label, restart } from "../actions/patches.js";
-import { useLoaded } from "../app/useloaded.js";
+import { useLoaded } from "../session/useloaded.js";
 import { deletionConsequence, labelsOf, runBulk, type BulkProgress } from "../model/bulk.js";
 import { pluralOf } from "../model/resource.js";
 import { objectNameOf, type RowName } from "../model/rowselection.js";

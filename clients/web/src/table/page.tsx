@@ -1,5 +1,5 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import type { TableSearch } from "../app/router.js";
+import type { TableSearch } from "../shell/router.js";
 import { ResourceTable } from "./resourcetable.js";
 import { Loading } from "./states.js";
 import { useTableKind } from "./usecolumns.js";

@@ -1,7 +1,7 @@
 import { useLivePage } from "@kubeconnect/client/react";
 import { useRouter } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type MouseEvent } from "react";
-import type { TableSearch } from "../app/router.js";
+import type { TableSearch } from "../shell/router.js";
 import { allColumns, requestedPaths, shownColumns } from "../model/columns/index.js";
 import type { Column } from "../model/columns/column.js";
 import { facetOf } from "../model/facet.js";

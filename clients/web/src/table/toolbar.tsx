@@ -1,7 +1,7 @@
 import type { KubeconnectError } from "@kubeconnect/client";
 import { lazy, useEffect, useRef } from "react";
-import { labelOf, useCatalog } from "../app/catalog.js";
-import type { TableSearch } from "../app/router.js";
+import { labelOf, useCatalog } from "../session/catalog.js";
+import type { TableSearch } from "../shell/router.js";
 import type { Column } from "../model/columns/column.js";
 import type { ExportSource } from "./export.js";
 import { FilterInput } from "./filterinput.js";

@@ -1,6 +1,6 @@
 import type { Client, ResourceType } from "@kubeconnect/client";
-import { useCatalog } from "../app/catalog.js";
-import { useLoaded } from "../app/useloaded.js";
+import { useCatalog } from "../session/catalog.js";
+import { useLoaded } from "../session/useloaded.js";
 import { kindColumns, plainColumns } from "../model/columns/index.js";
 import type { KindColumns } from "../model/columns/column.js";
 import { printerColumns } from "../model/columns/printer.js";

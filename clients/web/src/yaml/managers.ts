@@ -1,5 +1,5 @@
 import type { KubeValue } from "@kubeconnect/client";
-import type { ManagedEntry } from "../history/managed.js";
+import type { ManagedEntry } from "../model/managed.js";
 import { isEqual } from "./changes.js";
 import { isRecord, type Path } from "./path.js";
 

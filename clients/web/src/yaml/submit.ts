@@ -6,8 +6,8 @@ import {
   type KubeValue,
 } from "@kubeconnect/client";
 import { parse } from "yaml";
-import { targetOf } from "../actions/target.js";
-import { readToChange } from "../object/readmanaged.js";
+import { targetOf } from "../model/target.js";
+import { readToChange } from "../session/readmanaged.js";
 import { divergence, rebase, type Divergence } from "./rebase.js";
 
 /** What has become of an edited text. */

@@ -1,4 +1,4 @@
-import { useLoaded } from "../app/useloaded.js";
+import { useLoaded } from "../session/useloaded.js";
 import { KindSchema } from "./schema.js";
 
 /**

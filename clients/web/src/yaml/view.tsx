@@ -3,7 +3,7 @@ import type { EditorView } from "@codemirror/view";
 import { openSearchPanel } from "@codemirror/search";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "../actions/access.js";
-import { targetOf } from "../actions/target.js";
+import { targetOf } from "../model/target.js";
 import { refusalOf } from "../model/refusal.js";
 import { plural } from "../model/summary/types.js";
 import { Button } from "../ui/button.js";

@@ -1,8 +1,8 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useState } from "react";
-import { targetOf } from "../actions/target.js";
-import type { ManagedEntry } from "../history/managed.js";
+import { targetOf } from "../model/target.js";
+import type { ManagedEntry } from "../model/managed.js";
 import { readLatest, type ReadObject } from "./readmanaged.js";
 
 /** Changes that follow each other at once need one read. */

@@ -11,7 +11,7 @@ import {
 import { healthDetail, healthOf, healthText, type Health } from "../model/connection.js";
 import { resourceName } from "../model/resource.js";
 import { useNow } from "../ui/age.js";
-import styles from "./app.module.css";
+import styles from "../shell/shell.module.css";
 import { useCatalog, type Catalog } from "./catalog.js";
 import { useNamespace } from "./namespace.js";
 import { useSession } from "./session.js";

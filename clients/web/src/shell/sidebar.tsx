@@ -7,10 +7,10 @@ import { resourceName } from "../model/resource.js";
 import { countedTypes, groupTypes, typeLabel, typeNames, type TypeGroup } from "../model/types.js";
 import { Button } from "../ui/button.js";
 import ui from "../ui/ui.module.css";
-import { useCatalog } from "./catalog.js";
-import { useNamespace } from "./namespace.js";
+import { useCatalog } from "../session/catalog.js";
+import { useNamespace } from "../session/namespace.js";
 import styles from "./sidebar.module.css";
-import { toggled, useStored } from "./stored.js";
+import { toggled, useStored } from "../ui/stored.js";
 
 /** The maximum number of counts: each one starts a cache in the service. */
 const maxCounts = 30;

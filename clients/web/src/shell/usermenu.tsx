@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.js";
-import styles from "./app.module.css";
-import { useSession } from "./session.js";
-import { useCanSignOut } from "./signout.js";
-import { setTheme, useTheme, type Theme } from "./theme.js";
+import styles from "./shell.module.css";
+import { useSession } from "../session/session.js";
+import { useCanSignOut } from "../session/signout.js";
+import { setTheme, useTheme, type Theme } from "../ui/theme.js";
 
 const themes: Readonly<Record<Theme, string>> = { auto: "System", light: "Light", dark: "Dark" };
 

@@ -10,7 +10,7 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import app from "./app.module.css";
+import app from "../shell/shell.module.css";
 import { Credentials, waitForSignIn, type Grant } from "./credentials.js";
 import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
 import { Replica } from "./replica.js";

@@ -1,5 +1,5 @@
 import type { Client, KubeObject } from "@kubeconnect/client";
-import { nameOf, type Target } from "../actions/target.js";
+import { nameOf, type Target } from "../model/target.js";
 
 /** Reads an object from the API server. */
 export type ReadObject = (

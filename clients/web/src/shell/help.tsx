@@ -1,6 +1,6 @@
 import { Button } from "../ui/button.js";
 import { Dialog } from "../ui/dialog.js";
-import styles from "./app.module.css";
+import styles from "./shell.module.css";
 import { shortcuts } from "./shortcuts.js";
 
 /** Shows all shortcuts. */

@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectName } from "@kubeconnect/client";
-import { resourceName } from "../model/resource.js";
+import { resourceName } from "./resource.js";
 
 /** The object of an action. */
 export interface Target extends ObjectName {

@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/button.js";
 import ui from "../ui/ui.module.css";
-import styles from "./app.module.css";
+import styles from "../shell/shell.module.css";
 import type { Grant } from "./credentials.js";
 import { hostOf, loadIssuer, type Issuer } from "./issuer.js";
 

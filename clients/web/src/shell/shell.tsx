@@ -1,9 +1,9 @@
 import { Outlet, useNavigate, useRouter } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { Palette } from "../palette/palette.js"; // loaded at once: typed text must not be lost
-import { CatalogProvider } from "./catalog.js";
-import { HealthProvider } from "./connection.js";
-import styles from "./app.module.css";
+import { CatalogProvider } from "../session/catalog.js";
+import { HealthProvider } from "../session/connection.js";
+import styles from "./shell.module.css";
 import { useShortcuts } from "./shortcuts.js";
 import { Sidebar } from "./sidebar.js";
 import { TopBar } from "./topbar.js";
