@@ -3,7 +3,7 @@ import "./styles/base.css";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { router } from "./shell/router.js";
+import { createAppRouter } from "./shell/router.js";
 import { SessionProvider } from "./session/session.js";
 import { startTheme } from "./ui/theme.js";
 
@@ -13,7 +13,7 @@ if (!root) throw new Error("the page has no element #root");
 createRoot(root).render(
   <StrictMode>
     <SessionProvider signIn={signIn}>
-      <RouterProvider router={router} />
+      <RouterProvider router={createAppRouter()} />
     </SessionProvider>
   </StrictMode>,
 );

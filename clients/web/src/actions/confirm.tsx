@@ -1,7 +1,14 @@
+import type { KubeObject } from "@kubeconnect/client";
 import type { ReactNode } from "react";
 import { Button } from "../ui/button.js";
 import { Dialog } from "../ui/dialog.js";
 import { Notice } from "../ui/notice.js";
+
+/** What each dialog of an action gets. */
+export interface DialogProps {
+  readonly object: KubeObject;
+  readonly onClose: () => void;
+}
 
 /** A dialog with an action: its button, its error, and the way out. */
 export function Confirm({

@@ -1,15 +1,14 @@
 import { KubeconnectError, type PropagationPolicy } from "@kubeconnect/client";
 import { useClient, useMutation } from "@kubeconnect/client/react";
 import { useEffect, useId, useState } from "react";
-import { labelOf, useCatalog } from "../session/catalog.js";
+import { targetOf } from "../model/target.js";
 import { countText } from "../model/types.js";
+import { labelOf, useCatalog } from "../session/catalog.js";
 import { Notice } from "../ui/notice.js";
 import ui from "../ui/ui.module.css";
 import styles from "./actions.module.css";
-import { Confirm } from "./confirm.js";
+import { Confirm, type DialogProps } from "./confirm.js";
 import { countDependents, deletionWarning, remove, type Dependents } from "./delete.js";
-import type { DialogProps } from "./dialogs.js";
-import { targetOf } from "../model/target.js";
 
 const policies: readonly (readonly [PropagationPolicy, string])[] = [
   ["background", "Delete what it owns afterwards"],

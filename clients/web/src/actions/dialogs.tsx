@@ -1,17 +1,11 @@
-import type { KubeObject } from "@kubeconnect/client";
 import { lazy, Suspense } from "react";
 import type { ActionId } from "./catalog.js";
+import type { DialogProps } from "./confirm.js";
 import { DeleteDialog } from "./deletedialog.js";
 import { DrainDialog } from "./draindialog.js";
 import { LabelDialog } from "./labeldialog.js";
 import { RestartDialog } from "./restartdialog.js";
 import { ScaleDialog } from "./scaledialog.js";
-
-/** What each dialog of an action gets. */
-export interface DialogProps {
-  readonly object: KubeObject;
-  readonly onClose: () => void;
-}
 
 const RollbackDialog = lazy(async () => ({
   default: (await import("./rollbackdialog.js")).RollbackDialog,

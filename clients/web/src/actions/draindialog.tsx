@@ -2,12 +2,13 @@ import { KubeconnectError } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useRef, useState } from "react";
 import { plural } from "../model/summary/types.js";
+import type { Tone } from "../model/tone.js";
 import { Button } from "../ui/button.js";
-import { Chip, type Tone } from "../ui/chip.js";
+import { Chip } from "../ui/chip.js";
 import { Dialog } from "../ui/dialog.js";
 import { Notice } from "../ui/notice.js";
 import styles from "./actions.module.css";
-import type { DialogProps } from "./dialogs.js";
+import type { DialogProps } from "./confirm.js";
 import { drain, readDrainPlan, type DrainState, type DrainStep } from "./drain.js";
 import type { DrainedPod } from "./drainplan.js";
 

@@ -1,9 +1,9 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import { useClient, useMutation, type Optimistic } from "@kubeconnect/client/react";
+import { targetOf } from "../model/target.js";
 import type { ActionId } from "./catalog.js";
 import { runNow } from "./cronjob.js";
 import { cordon, suspend } from "./patches.js";
-import { targetOf } from "../model/target.js";
 
 const immediate = ["cordon", "uncordon", "suspend", "resume", "run"] as const;
 type Immediate = (typeof immediate)[number];

@@ -1,12 +1,11 @@
 import { useClient, useMutation } from "@kubeconnect/client/react";
 import { useId, useState } from "react";
+import { targetOf } from "../model/target.js";
 import ui from "../ui/ui.module.css";
 import styles from "./actions.module.css";
-import { Confirm } from "./confirm.js";
-import type { DialogProps } from "./dialogs.js";
+import { Confirm, type DialogProps } from "./confirm.js";
 import { parseLabels } from "./labels.js";
 import { label } from "./patches.js";
-import { targetOf } from "../model/target.js";
 
 /** Edits the labels of an object, one in a line. */
 export function LabelDialog({ object, onClose }: DialogProps) {

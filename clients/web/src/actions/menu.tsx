@@ -1,8 +1,8 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { useId, useRef, useState, type KeyboardEvent } from "react";
 import { refusalOf } from "../model/refusal.js";
+import { useAccess } from "../session/access.js";
 import { Button } from "../ui/button.js";
-import { useAccess } from "./access.js";
 import styles from "./actions.module.css";
 import { actionsOf, type Action, type ActionId } from "./catalog.js";
 import { ActionDialog } from "./dialogs.js";

@@ -1,8 +1,7 @@
 import { useClient, useMutation } from "@kubeconnect/client/react";
-import { Confirm } from "./confirm.js";
-import type { DialogProps } from "./dialogs.js";
-import { restart } from "./patches.js";
 import { targetOf } from "../model/target.js";
+import { Confirm, type DialogProps } from "./confirm.js";
+import { restart } from "./patches.js";
 
 /** Says what a restart does, before it is done. */
 export function RestartDialog({ object, onClose }: DialogProps) {

@@ -6,8 +6,7 @@ import { Notice } from "../ui/notice.js";
 import { Diff } from "../yaml/diff.js";
 import { toYaml } from "../yaml/text.js";
 import styles from "./actions.module.css";
-import { Confirm } from "./confirm.js";
-import type { DialogProps } from "./dialogs.js";
+import { Confirm, type DialogProps } from "./confirm.js";
 import { readRevisions, rollBack, type Revision } from "./rollback.js";
 
 /** Shows the revisions of a deployment, and what going back to one changes. */

@@ -1,12 +1,11 @@
 import { useClient, useMutation } from "@kubeconnect/client/react";
 import { useId, useState } from "react";
+import { targetOf } from "../model/target.js";
 import ui from "../ui/ui.module.css";
 import styles from "./actions.module.css";
-import { Confirm } from "./confirm.js";
-import type { DialogProps } from "./dialogs.js";
+import { Confirm, type DialogProps } from "./confirm.js";
 import { withSpec } from "./immediate.js";
 import { scale } from "./patches.js";
-import { targetOf } from "../model/target.js";
 
 /** Asks for the number of replicas. */
 export function ScaleDialog({ object, onClose }: DialogProps) {

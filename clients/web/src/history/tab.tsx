@@ -4,11 +4,12 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { eventRow } from "../events/group.js";
 import { useEvents } from "../events/useevents.js";
 import { resourceName } from "../model/resource.js";
-import { useManagedFields } from "../session/usemanagedfields.js";
+import { useManagedFields } from "../session/managedfields.js";
 import { Age } from "../ui/age.js";
 import { Chip } from "../ui/chip.js";
 import { Empty, Notice } from "../ui/notice.js";
 import { valueText, type FieldChange } from "./diff.js";
+import styles from "./history.module.css";
 import {
   eventMoments,
   lifeMoments,
@@ -19,7 +20,6 @@ import {
   writeMoments,
   type Moment,
 } from "./timeline.js";
-import styles from "./history.module.css";
 
 /** What is known of an object's past: from its revisions, its fields, its events, and live. */
 export function HistoryTab({ object }: { readonly object: KubeObject }) {

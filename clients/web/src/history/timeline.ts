@@ -1,7 +1,7 @@
 import type { KubeObject } from "@kubeconnect/client";
 import type { EventRow } from "../events/group.js";
-import { changesBetween, type FieldChange } from "./diff.js";
 import { pathsOf, type ManagedEntry } from "../model/managed.js";
+import { changesBetween, type FieldChange } from "./diff.js";
 
 /** Something that has happened to an object, as far as the cluster still shows it. */
 export interface Moment {

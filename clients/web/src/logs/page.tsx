@@ -1,5 +1,5 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { LogsSearch } from "../shell/router.js";
+import type { LogsSearch } from "../model/addresses.js";
 import { Empty } from "../ui/notice.js";
 import styles from "./logs.module.css";
 import { podsOfSearch } from "./target.js";

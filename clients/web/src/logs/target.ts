@@ -1,5 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
-import type { LogsSearch } from "../shell/router.js";
+import type { LogsSearch } from "../model/addresses.js";
 import { resourceName } from "../model/resource.js";
 import type { LogQuery } from "./feed.js";
 

@@ -1,4 +1,4 @@
-import type { Tone } from "../ui/chip.js";
+import type { Tone } from "../model/tone.js";
 import { anyOf, celString } from "./cel.js";
 
 /** A value by which the objects of a kind can be filtered quickly. */

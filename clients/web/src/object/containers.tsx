@@ -6,7 +6,8 @@ import {
 } from "../model/summary/containers.js";
 import type { PodValue } from "../model/summary/pod.js";
 import { plural } from "../model/summary/types.js";
-import { Chip, type Tone } from "../ui/chip.js";
+import type { Tone } from "../model/tone.js";
+import { Chip } from "../ui/chip.js";
 import styles from "./object.module.css";
 
 interface Shown {

@@ -1,8 +1,7 @@
 import { Code, type KubeObject, type KubeconnectError } from "@kubeconnect/client";
 import { useResource } from "@kubeconnect/client/react";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { objectRoute } from "../shell/router.js";
 import { nameOfParams, resourceName } from "../model/resource.js";
 import { summarize } from "../model/summary/summarize.js";
 import { Empty, Notice } from "../ui/notice.js";
@@ -11,9 +10,11 @@ import styles from "./object.module.css";
 import { Tabs } from "./tabs.js";
 import { useRelated } from "./userelated.js";
 
+const route = getRouteApi("/o/$resource/$namespace/$name");
+
 /** The page of one object, live. */
 export function ObjectPage() {
-  const params = objectRoute.useParams();
+  const params = route.useParams();
   return <ObjectOf key={JSON.stringify(params)} {...params} />;
 }
 
@@ -57,7 +58,7 @@ function useCanonicalAddress(params: Params, object: KubeObject | undefined): vo
   useEffect(() => {
     if (!resource || resource === params.resource) return;
     const search = (before: object): object => before;
-    void navigate({ to: objectRoute.to, params: { ...params, resource }, search, replace: true });
+    void navigate({ to: route.id, params: { ...params, resource }, search, replace: true });
   }, [navigate, params, resource]);
 }
 

@@ -7,8 +7,8 @@ import {
   type Related,
   type Summary,
 } from "../model/summary/types.js";
+import type { Tone } from "../model/tone.js";
 import { Age } from "../ui/age.js";
-import type { Tone } from "../ui/chip.js";
 import { Conditions } from "./conditions.js";
 import { Containers } from "./containers.js";
 import { Metadata } from "./metadata.js";

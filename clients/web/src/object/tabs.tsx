@@ -1,7 +1,7 @@
 import type { KubeObject } from "@kubeconnect/client";
-import { Link } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, type KeyboardEvent } from "react";
-import { objectRoute, objectTabs, type ObjectTab } from "../shell/router.js";
+import { objectTabs, type ObjectTab } from "../model/addresses.js";
 import { resourceName } from "../model/resource.js";
 import type { Related, Summary } from "../model/summary/types.js";
 import styles from "./object.module.css";
@@ -14,6 +14,8 @@ const RelationsTab = lazy(async () => ({
   default: (await import("../relations/tab.js")).RelationsTab,
 }));
 const HistoryTab = lazy(async () => ({ default: (await import("../history/tab.js")).HistoryTab }));
+
+const route = getRouteApi("/o/$resource/$namespace/$name");
 
 const labels: Record<ObjectTab, string> = {
   summary: "Summary",
@@ -44,7 +46,7 @@ interface Props {
 
 /** The parts of the page. Each has an address. */
 export function Tabs(props: Props) {
-  const { tab = "summary" } = objectRoute.useSearch();
+  const { tab = "summary" } = route.useSearch();
   const hasLogs = withLogs.has(resourceName(props.object.resource));
   const tabs = objectTabs.filter((each) => each !== "logs" || hasLogs);
   const shown = tabs.includes(tab) ? tab : "summary";
@@ -118,7 +120,7 @@ function TabList({
           aria-controls={`${id}-panel`}
           tabIndex={each === shown ? 0 : -1}
           className={styles.tab}
-          from={objectRoute.fullPath}
+          from={route.id}
           to="."
           params
           search={({ ns }) => ({

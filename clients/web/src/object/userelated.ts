@@ -1,9 +1,9 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import { useLivePage, useResource, type UseLivePageOptions } from "@kubeconnect/client/react";
-import { targetOf } from "../model/target.js";
 import { celString } from "../model/cel.js";
 import type { PodValue } from "../model/summary/pod.js";
 import type { EventValue, Related } from "../model/summary/types.js";
+import { targetOf } from "../model/target.js";
 
 const workloads = new Set([
   "deployments.apps",

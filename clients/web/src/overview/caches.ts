@@ -1,6 +1,6 @@
 import type { CacheState, ResourceType } from "@kubeconnect/client";
 import { formatBytes } from "../model/quantity.js";
-import type { Tone } from "../ui/chip.js";
+import type { Tone } from "../model/tone.js";
 
 /** A type with its cache. */
 export interface RunningCache {

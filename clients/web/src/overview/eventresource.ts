@@ -1,5 +1,5 @@
-import { useCatalog } from "../session/catalog.js";
 import { resourceName } from "../model/resource.js";
+import { useCatalog } from "../session/catalog.js";
 
 /** Returns the resource of the object of an event; undefined if the caller may not list it. */
 export function useEventResource(apiVersion: string | undefined, kind: string): string | undefined {

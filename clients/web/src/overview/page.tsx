@@ -1,12 +1,14 @@
 import { Link } from "@tanstack/react-router";
-import { useNamespace } from "../session/namespace.js";
-import { useCatalog } from "../session/catalog.js";
-import { useHealth } from "../session/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../model/quantity.js";
 import { objectParams } from "../model/resource.js";
+import { useCatalog } from "../session/catalog.js";
+import { useHealth } from "../session/connection.js";
+import { useNamespace } from "../session/namespace.js";
 import { Age, useNow } from "../ui/age.js";
 import { Chip } from "../ui/chip.js";
 import { Calm, Card } from "./card.js";
+import { useEventResource } from "./eventresource.js";
+import { headline } from "./headline.js";
 import { fullness, nodeLoads, problemsOf, requestsOf, type NodeLoad } from "./nodes.js";
 import styles from "./overview.module.css";
 import { named, phaseTone, podReasons, reasonFilter } from "./pods.js";
@@ -20,8 +22,6 @@ import {
 } from "./reads.js";
 import { groupWarnings, type WarningGroup } from "./warnings.js";
 import { readyText, recentChanges, workloadReason } from "./workloads.js";
-import { headline } from "./headline.js";
-import { useEventResource } from "./eventresource.js";
 
 /** The maximum numbers of rows of a card. */
 const maxRows = 8;

@@ -1,6 +1,6 @@
 import type { ObjectGroup } from "@kubeconnect/client";
 import { celString } from "../model/cel.js";
-import type { Tone } from "../ui/chip.js";
+import type { Tone } from "../model/tone.js";
 
 /** A number of pods with the same phase or reason. */
 export interface PodGroup {

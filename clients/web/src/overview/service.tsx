@@ -2,12 +2,12 @@ import { KubeconnectError, type FailedGroupVersion, type ResourceType } from "@k
 import { useClient } from "@kubeconnect/client/react";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { useHealth } from "../session/connection.js";
-import { useSession } from "../session/session.js";
 import { healthDetail, healthText } from "../model/connection.js";
 import { formatBytes } from "../model/quantity.js";
 import { resourceName } from "../model/resource.js";
 import { typeLabel } from "../model/types.js";
+import { useHealth } from "../session/connection.js";
+import { useSession } from "../session/session.js";
 import { Age, useNow } from "../ui/age.js";
 import { Chip } from "../ui/chip.js";
 import { Notice } from "../ui/notice.js";

@@ -1,13 +1,13 @@
 import { useLocation, useNavigate } from "@tanstack/react-router";
-import { useAccess } from "../actions/access.js";
 import { actionsOf } from "../actions/catalog.js";
 import { useShownObject } from "../actions/shown.js";
-import { useSession } from "../session/session.js";
-import { useCanSignOut } from "../session/signout.js";
-import { useSetNamespace } from "../session/namespace.js";
-import { setTheme } from "../ui/theme.js";
 import { refusalOf } from "../model/refusal.js";
 import { noNamespace } from "../model/resource.js";
+import { useAccess } from "../session/access.js";
+import { useSetNamespace } from "../session/namespace.js";
+import { useSession } from "../session/session.js";
+import { useCanSignOut } from "../session/signout.js";
+import { setTheme } from "../ui/theme.js";
 import type { Entry } from "./entries.js";
 
 /** The kinds whose logs can be shown. */

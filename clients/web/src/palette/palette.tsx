@@ -1,9 +1,9 @@
 import { useRouter } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
-import { useCatalog } from "../session/catalog.js";
-import { useNamespaces } from "../session/namespaces.js";
 import { fuzzyMatch } from "../model/fuzzy.js";
 import { groupTypes } from "../model/types.js";
+import { useCatalog } from "../session/catalog.js";
+import { useNamespaces } from "../session/namespaces.js";
 import { useActions, useNamespaceEntries } from "./actions.js";
 import { objectEntry, sectionsFor, typeEntry, type Entry, type Section } from "./entries.js";
 import styles from "./palette.module.css";

@@ -1,5 +1,5 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
-import type { TableSearch } from "../shell/router.js";
+import type { TableSearch } from "../model/addresses.js";
 import { objectParams, resourceName } from "../model/resource.js";
 import {
   backendsOf,

@@ -1,5 +1,5 @@
 import type { KubeObject, LivePageOptions } from "@kubeconnect/client";
-import type { TableSearch } from "../shell/router.js";
+import type { TableSearch } from "../model/addresses.js";
 import { resourceName } from "../model/resource.js";
 import { referencesOf, type PodSpec, type Reference } from "./references.js";
 import {

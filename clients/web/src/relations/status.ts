@@ -1,6 +1,6 @@
 import type { KubeValue } from "@kubeconnect/client";
 import { podStatus, podStatusPaths } from "../model/podstatus.js";
-import type { Tone } from "../ui/chip.js";
+import type { Tone } from "../model/tone.js";
 
 /** What a node of the graph says about its object. */
 export interface NodeStatus {

@@ -1,5 +1,12 @@
-import { KubeconnectError, type Client, type ResourceType } from "@kubeconnect/client";
+import {
+  KubeconnectError,
+  type AccessCheck,
+  type AccessDecision,
+  type Client,
+  type ResourceType,
+} from "@kubeconnect/client";
 import { resourceName } from "../model/resource.js";
+import { useLoaded, type Loaded } from "./useloaded.js";
 
 /** The maximum number of checks in a call. */
 const batch = 100;
@@ -70,4 +77,11 @@ async function readableNamespaces(client: Client, signal: AbortSignal): Promise<
     if (error instanceof KubeconnectError) return [];
     throw error;
   }
+}
+
+/** Checks permissions of the caller, in one call. The checks are compared by value. */
+export function useAccess(checks: readonly AccessCheck[]): Loaded<readonly AccessDecision[]> {
+  return useLoaded(JSON.stringify(checks), (client, signal) =>
+    client.checkAccess(checks, { signal }),
+  );
 }

@@ -8,14 +8,12 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import { healthDetail, healthOf, healthText, type Health } from "../model/connection.js";
+import { healthOf, type Health } from "../model/connection.js";
 import { resourceName } from "../model/resource.js";
-import { useNow } from "../ui/age.js";
-import styles from "../shell/shell.module.css";
 import { useCatalog, type Catalog } from "./catalog.js";
 import { useNamespace } from "./namespace.js";
+import { usePreviousReplica } from "./replica.js";
 import { useSession } from "./session.js";
-import { usePreviousReplica } from "./usepreviousreplica.js";
 
 const HealthContext = createContext<Health>({ is: "connecting" });
 
@@ -58,27 +56,4 @@ function useObservedStore(client: Client, { types }: Catalog, setRetryAt: (time:
       },
     });
   }, [client, resource, isNamespaced, namespace, setRetryAt]);
-}
-
-/** Shows the state of the connection, and says it to screen readers when it changes. */
-export function ConnectionState() {
-  const health = useHealth();
-  return (
-    <span className={styles.health} data-is={health.is}>
-      <span className={styles.healthDot} aria-hidden="true" />
-      <span role="status">{healthText(health)}</span>
-      <HealthHint health={health} />
-    </span>
-  );
-}
-
-/** What the state means. It counts down, so it is not in the status that is announced. */
-function HealthHint({ health }: { readonly health: Health }) {
-  const now = useNow();
-  const detail = healthDetail(health, now);
-  return (
-    <span className={styles.healthHint} data-always={health.is === "lost" || undefined}>
-      {detail}
-    </span>
-  );
 }

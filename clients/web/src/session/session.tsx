@@ -1,5 +1,5 @@
 import { Code, KubeconnectError, type Client, type Identity } from "@kubeconnect/client";
-import { connect } from "@kubeconnect/client/web";
+import { connect as connectTo, type WebOptions } from "@kubeconnect/client/web";
 import { KubeconnectProvider } from "@kubeconnect/client/react";
 import {
   createContext,
@@ -10,11 +10,11 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import app from "../shell/shell.module.css";
 import { Credentials, waitForSignIn, type Grant } from "./credentials.js";
 import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
 import { Replica } from "./replica.js";
 import { SignIn } from "./signin.js";
+import app from "./signin.module.css";
 
 /** The signed-in user. The token is only in the memory of the client that sends it. */
 export interface Session {
@@ -27,7 +27,13 @@ export interface Session {
   readonly replica: Replica;
   /** Forgets the token, and asks for another one. */
   readonly signOut: () => void;
+  readonly connect: Connect;
 }
+
+/** Creates a client of the service. Without a token, the client sends none. */
+export type Connect = (options?: Pick<WebOptions, "token" | "interceptors">) => Client;
+
+const connectToOrigin: Connect = (options) => connectTo(window.location.origin, options);
 
 const SessionContext = createContext<Session | undefined>(undefined);
 
@@ -67,6 +73,8 @@ let opened = 0;
 interface ProviderProps {
   /** The sign-in that a redirect of the issuer completes; undefined if there was none. */
   readonly signIn: Promise<Grant> | undefined;
+  /** By default, clients of the service that serves the page. Must be the same in each render. */
+  readonly connect?: Connect;
   readonly children: ReactNode;
 }
 
@@ -74,19 +82,19 @@ interface ProviderProps {
  * Renders its children for a signed-in user. Without a token it first asks the service who the
  * caller is: it may authenticate by client certificate, or not at all.
  */
-export function SessionProvider({ signIn, children }: ProviderProps) {
+export function SessionProvider({ signIn, connect = connectToOrigin, children }: ProviderProps) {
   const [state, setState] = useState<State>({ is: "checking" });
   useEffect(() => tab.follow(document), []);
   useEffect(() => {
     const leaving = new AbortController();
-    start(signIn, leaving.signal).then(setState, () => undefined);
+    start(connect, signIn, leaving.signal).then(setState, () => undefined);
     return () => {
       leaving.abort();
     };
-  }, [signIn]);
+  }, [connect, signIn]);
   if (state.is === "signedIn") {
     return (
-      <SignedInSession key={state.id} state={state} setState={setState}>
+      <SignedInSession key={state.id} state={state} setState={setState} connect={connect}>
         {children}
       </SignedInSession>
     );
@@ -96,7 +104,7 @@ export function SessionProvider({ signIn, children }: ProviderProps) {
     <SignIn
       {...state}
       onToken={async (token) => {
-        setState(withReason(await identify({ token })));
+        setState(withReason(await identify(connect, { token })));
       }}
     />
   );
@@ -110,15 +118,19 @@ function Completing() {
   );
 }
 
-async function start(signIn: Promise<Grant> | undefined, signal: AbortSignal): Promise<State> {
-  if (!signIn) return identify({ token: "" }, signal);
+async function start(
+  connect: Connect,
+  signIn: Promise<Grant> | undefined,
+  signal: AbortSignal,
+): Promise<State> {
+  if (!signIn) return identify(connect, { token: "" }, signal);
   let grant: Grant;
   try {
     grant = await signIn;
   } catch (error) {
     return { is: "signedOut", issuerError: error instanceof Error ? error.message : String(error) };
   }
-  const state = withReason(await identify(grant, signal));
+  const state = withReason(await identify(connect, grant, signal));
   return state.is === "signedOut" ? { is: "signedOut", issuerError: state.error ?? "" } : state;
 }
 
@@ -126,10 +138,12 @@ async function start(signIn: Promise<Grant> | undefined, signal: AbortSignal): P
 function SignedInSession({
   state,
   setState,
+  connect,
   children,
 }: {
   readonly state: SignedIn;
   readonly setState: (state: State) => void;
+  readonly connect: Connect;
   readonly children: ReactNode;
 }) {
   const { client, identity, credentials, replica, signOutOfIssuer } = state;
@@ -147,11 +161,12 @@ function SignedInSession({
       signOut: () => {
         setState({ is: "signedOut", signOutOfIssuer });
       },
+      connect,
     }),
-    [client, identity, isExpired, isPaused, replica, setState, signOutOfIssuer],
+    [client, identity, isExpired, isPaused, replica, setState, signOutOfIssuer, connect],
   );
   const continueWith = async (token: string): Promise<void> => {
-    const next = withReason(await identify({ token }));
+    const next = withReason(await identify(connect, { token }));
     setError(next.is === "signedOut" ? next.error : undefined);
     if (next.is !== "signedIn") return;
     const isSame = next.identity.username === identity.username && credentials.token() !== "";
@@ -173,13 +188,13 @@ function withReason(state: State): State {
 }
 
 /** Asks the service who the caller is, until it responds. Without a token it sends none. */
-async function identify(grant: Grant, signal?: AbortSignal): Promise<State> {
+async function identify(connect: Connect, grant: Grant, signal?: AbortSignal): Promise<State> {
   const { token } = grant;
   for (;;) {
     try {
-      const client = connect(window.location.origin, { ...(token !== "" && { token }) });
+      const client = connect(token === "" ? {} : { token });
       const identity = await client.whoAmI({ signal });
-      return { is: "signedIn", identity, ...openClient(grant) };
+      return { is: "signedIn", identity, ...openClient(connect, grant) };
     } catch (error) {
       signal?.throwIfAborted();
       const failure = KubeconnectError.from(error);
@@ -193,11 +208,11 @@ async function identify(grant: Grant, signal?: AbortSignal): Promise<State> {
 }
 
 /** Creates the client of the views. */
-function openClient(grant: Grant): Omit<SignedIn, "is" | "identity"> {
+function openClient(connect: Connect, grant: Grant): Omit<SignedIn, "is" | "identity"> {
   const credentials = new Credentials(grant);
   const replica = new Replica();
   const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials), replica.observe];
-  const client = connect(window.location.origin, {
+  const client = connect({
     interceptors,
     ...(grant.token !== "" && { token: credentials.token }),
   });

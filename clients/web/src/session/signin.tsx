@@ -1,9 +1,9 @@
 import { useEffect, useId, useRef, useState } from "react";
 import { Button } from "../ui/button.js";
 import ui from "../ui/ui.module.css";
-import styles from "../shell/shell.module.css";
 import type { Grant } from "./credentials.js";
 import { hostOf, loadIssuer, type Issuer } from "./issuer.js";
+import styles from "./signin.module.css";
 
 interface Props {
   /** Why the token is not accepted. */

@@ -1,5 +1,4 @@
 import { Code } from "@kubeconnect/client";
-import { connect } from "@kubeconnect/client/web";
 import { useSession } from "./session.js";
 import { useLoaded } from "./useloaded.js";
 
@@ -8,10 +7,9 @@ import { useLoaded } from "./useloaded.js";
  * token, because it does not authenticate, or by the client certificate of the browser.
  */
 export function useCanSignOut(): boolean {
-  const { username } = useSession().identity;
-  const { value, error } = useLoaded(username, (_, signal) =>
-    connect(window.location.origin).whoAmI({ signal }),
-  );
+  const { connect, identity } = useSession();
+  const { username } = identity;
+  const { value, error } = useLoaded(username, (_, signal) => connect().whoAmI({ signal }));
   if (error) return error.code === Code.Unauthenticated;
   return value !== undefined && value.username !== username;
 }

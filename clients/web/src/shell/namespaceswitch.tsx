@@ -1,10 +1,10 @@
 import { useState } from "react";
+import { useNamespace, useSetNamespace } from "../session/namespace.js";
+import { useNamespaces } from "../session/namespaces.js";
 import { Button } from "../ui/button.js";
 import { Dialog } from "../ui/dialog.js";
 import ui from "../ui/ui.module.css";
 import styles from "./shell.module.css";
-import { useNamespace, useSetNamespace } from "../session/namespace.js";
-import { useNamespaces } from "../session/namespaces.js";
 
 /** The value of the choice that asks for a name. No namespace can have this name. */
 const other = "…";

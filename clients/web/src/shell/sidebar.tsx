@@ -5,12 +5,12 @@ import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { fuzzyRank } from "../model/fuzzy.js";
 import { resourceName } from "../model/resource.js";
 import { countedTypes, groupTypes, typeLabel, typeNames, type TypeGroup } from "../model/types.js";
-import { Button } from "../ui/button.js";
-import ui from "../ui/ui.module.css";
 import { useCatalog } from "../session/catalog.js";
 import { useNamespace } from "../session/namespace.js";
-import styles from "./sidebar.module.css";
+import { Button } from "../ui/button.js";
 import { toggled, useStored } from "../ui/stored.js";
+import ui from "../ui/ui.module.css";
+import styles from "./sidebar.module.css";
 
 /** The maximum number of counts: each one starts a cache in the service. */
 const maxCounts = 30;

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
-import { Button } from "../ui/button.js";
-import styles from "./shell.module.css";
 import { useSession } from "../session/session.js";
 import { useCanSignOut } from "../session/signout.js";
+import { Button } from "../ui/button.js";
 import { setTheme, useTheme, type Theme } from "../ui/theme.js";
+import styles from "./shell.module.css";
 
 const themes: Readonly<Record<Theme, string>> = { auto: "System", light: "Light", dark: "Dark" };
 

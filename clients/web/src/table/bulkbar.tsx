@@ -1,9 +1,9 @@
 import type { Client } from "@kubeconnect/client";
 import { lazy, Suspense, useState } from "react";
-import { useLoaded } from "../session/useloaded.js";
 import { refusalOf } from "../model/refusal.js";
 import { isRestartable } from "../model/restart.js";
 import { namespacesOf, type RowName, type RowSelection } from "../model/rowselection.js";
+import { useLoaded } from "../session/useloaded.js";
 import { Button } from "../ui/button.js";
 import type { BulkAction } from "./bulkdialog.js";
 import styles from "./table.module.css";

@@ -1,9 +1,9 @@
 import { Code, type KubeconnectError } from "@kubeconnect/client";
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
-import { useLoaded } from "../session/useloaded.js";
 import { filterErrorOf, type FilterError } from "../model/cel.js";
 import { completeCel, type Completions } from "../model/celcomplete.js";
 import { fieldsOf } from "../model/columns/column.js";
+import { useLoaded } from "../session/useloaded.js";
 import ui from "../ui/ui.module.css";
 import styles from "./table.module.css";
 

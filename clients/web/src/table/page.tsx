@@ -1,5 +1,5 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import type { TableSearch } from "../shell/router.js";
+import type { TableChange } from "../model/addresses.js";
 import { ResourceTable } from "./resourcetable.js";
 import { Loading } from "./states.js";
 import { useTableKind } from "./usecolumns.js";
@@ -13,7 +13,7 @@ export function TablePage() {
   const navigate = useNavigate();
   const kind = useTableKind(resource);
   if (!kind) return <Loading />;
-  const onSearch = (change: Partial<Record<keyof TableSearch, string | undefined>>) => {
+  const onSearch = (change: TableChange) => {
     const next = Object.entries({ ...search, ...change }).filter(([, value]) => value);
     const to = { to: "/r/$resource", params: { resource }, search: Object.fromEntries(next) };
     void navigate({ ...to, replace: true });

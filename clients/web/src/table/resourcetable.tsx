@@ -1,9 +1,9 @@
 import { useLivePage } from "@kubeconnect/client/react";
 import { useRouter } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type MouseEvent } from "react";
-import type { TableSearch } from "../shell/router.js";
-import { allColumns, requestedPaths, shownColumns } from "../model/columns/index.js";
+import type { TableChange, TableSearch } from "../model/addresses.js";
 import type { Column } from "../model/columns/column.js";
+import { allColumns, requestedPaths, shownColumns } from "../model/columns/index.js";
 import { facetOf } from "../model/facet.js";
 import { nextSort, quickValues, selectionOf, sortOf } from "../model/tablequery.js";
 import { BulkBar } from "./bulkbar.js";
@@ -14,19 +14,17 @@ import { addressOf } from "./row.js";
 import { Failure, InvalidFilter, Loading, NoRows } from "./states.js";
 import styles from "./table.module.css";
 import { Toolbar } from "./toolbar.js";
-import type { TableKind } from "./usecolumns.js";
 import { useAcceptedFilter } from "./useacceptedfilter.js";
+import type { TableKind } from "./usecolumns.js";
 import { useGridKeys } from "./usegridkeys.js";
+import { useIsNarrow } from "./usenarrow.js";
 import { firstLimit } from "./usepagescroll.js";
 import { useSelection } from "./useselection.js";
-import { useIsNarrow } from "./usenarrow.js";
-
-export type SearchChange = Partial<Record<keyof TableSearch, string | undefined>>;
 
 interface ResourceTableProps {
   readonly kind: TableKind;
   readonly search: TableSearch;
-  readonly onSearch: (change: SearchChange) => void;
+  readonly onSearch: (change: TableChange) => void;
 }
 
 /** The live table of a resource, with its toolbar. The selection and the order are in the address. */

@@ -1,12 +1,11 @@
 import type { KubeconnectError } from "@kubeconnect/client";
 import { lazy, useEffect, useRef } from "react";
-import { labelOf, useCatalog } from "../session/catalog.js";
-import type { TableSearch } from "../shell/router.js";
+import type { TableChange, TableSearch } from "../model/addresses.js";
 import type { Column } from "../model/columns/column.js";
+import { labelOf, useCatalog } from "../session/catalog.js";
 import type { ExportSource } from "./export.js";
 import { FilterInput } from "./filterinput.js";
 import { Popover } from "./popover.js";
-import type { SearchChange } from "./resourcetable.js";
 import styles from "./table.module.css";
 import { TextInput } from "./textinput.js";
 
@@ -21,7 +20,7 @@ const ExportPanel = lazy(() =>
 interface ToolbarProps {
   readonly resource: string;
   readonly search: TableSearch;
-  readonly onSearch: (change: SearchChange) => void;
+  readonly onSearch: (change: TableChange) => void;
   readonly view: {
     readonly total: number;
     readonly loaded: boolean;

@@ -1,10 +1,10 @@
 import type { Client, ResourceType } from "@kubeconnect/client";
-import { useCatalog } from "../session/catalog.js";
-import { useLoaded } from "../session/useloaded.js";
-import { kindColumns, plainColumns } from "../model/columns/index.js";
 import type { KindColumns } from "../model/columns/column.js";
+import { kindColumns, plainColumns } from "../model/columns/index.js";
 import { printerColumns } from "../model/columns/printer.js";
 import { resourceName } from "../model/resource.js";
+import { useCatalog } from "../session/catalog.js";
+import { useLoaded } from "../session/useloaded.js";
 
 /** A resource with its columns. */
 export interface TableKind extends KindColumns {

@@ -1,8 +1,6 @@
 import type { ReactNode } from "react";
+import type { Tone } from "../model/tone.js";
 import styles from "./ui.module.css";
-
-/** What a state means: well, in need of attention, failed, in progress, or none of these. */
-export type Tone = "ok" | "warn" | "bad" | "info" | "neutral";
 
 interface Props {
   readonly tone?: Tone;

@@ -5,7 +5,7 @@ import { EditorView } from "@codemirror/view";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { parseDocument } from "yaml";
 import { targetOf } from "../model/target.js";
-import { readToChange } from "../session/readmanaged.js";
+import { readToChange } from "../session/managedfields.js";
 import { Button } from "../ui/button.js";
 import { Notice } from "../ui/notice.js";
 import { Diverged } from "./diverged.js";

@@ -7,7 +7,7 @@ import {
 } from "@kubeconnect/client";
 import { parse } from "yaml";
 import { targetOf } from "../model/target.js";
-import { readToChange } from "../session/readmanaged.js";
+import { readToChange } from "../session/managedfields.js";
 import { divergence, rebase, type Divergence } from "./rebase.js";
 
 /** What has become of an edited text. */

@@ -1,7 +1,7 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import { useMemo } from "react";
-import type { ReadObject } from "../session/readmanaged.js";
-import { useManagedFields } from "../session/usemanagedfields.js";
+import type { ReadObject } from "../session/managedfields.js";
+import { useManagedFields } from "../session/managedfields.js";
 
 /** Returns the value of an object, with its managed fields as soon as they are wanted and read. */
 export function useManaged(object: KubeObject, isWanted: boolean, read?: ReadObject): KubeValue {

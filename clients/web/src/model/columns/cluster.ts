@@ -1,6 +1,5 @@
 import type { KubeValue } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
-import { ageColumn, pathColumn } from "./common.js";
+import type { Tone } from "../../model/tone.js";
 import {
   conditionOf,
   fieldsOf,
@@ -13,6 +12,7 @@ import {
   type Column,
   type KindColumns,
 } from "./column.js";
+import { ageColumn, pathColumn } from "./common.js";
 
 const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
 

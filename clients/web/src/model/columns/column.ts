@@ -1,5 +1,5 @@
 import type { KubeValue } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
+import type { Tone } from "../../model/tone.js";
 
 /** What a cell shows. */
 export interface Cell {

@@ -1,6 +1,5 @@
 import type { KubeValue } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
-import { ageColumn, pathColumn } from "./common.js";
+import type { Tone } from "../../model/tone.js";
 import {
   fieldsOf,
   listOf,
@@ -12,6 +11,7 @@ import {
   type Column,
   type KindColumns,
 } from "./column.js";
+import { ageColumn, pathColumn } from "./common.js";
 
 // The keys of "data" cannot be read without their values, which do not belong into a table.
 const immutable = pathColumn("immutable", { title: "Immutable", width: 84, missing: "No" });

@@ -1,7 +1,6 @@
 import { formatAge } from "@kubeconnect/client/helpers";
 import type { KubeValue } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
-import { ageColumn, pathColumn } from "./common.js";
+import type { Tone } from "../../model/tone.js";
 import {
   conditionOf,
   numberOf,
@@ -12,6 +11,7 @@ import {
   type Column,
   type KindColumns,
 } from "./column.js";
+import { ageColumn, pathColumn } from "./common.js";
 
 /** A column with the number of replicas that are ready, of those that are wanted. */
 function readyColumn(

@@ -1,5 +1,5 @@
 import type { KubeValue } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
+import type { Tone } from "../../model/tone.js";
 import { conditionOf, conditionsOf } from "./conditions.js";
 import {
   containerFinding,

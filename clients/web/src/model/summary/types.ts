@@ -1,5 +1,5 @@
 import type { KubeValue, ObjectName } from "@kubeconnect/client";
-import type { Tone } from "../../ui/chip.js";
+import type { Tone } from "../../model/tone.js";
 
 /** Another object that the page can open. */
 export interface Reference extends ObjectName {
