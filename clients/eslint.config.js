@@ -1,5 +1,6 @@
 import js from "@eslint/js";
 import { defineConfig, globalIgnores } from "eslint/config";
+import hooks from "eslint-plugin-react-hooks";
 import ts from "typescript-eslint";
 
 export default defineConfig(
@@ -19,6 +20,16 @@ export default defineConfig(
         { ignorePrimitives: { string: true } },
       ],
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+    },
+  },
+  {
+    files: ["web/**/*.{ts,tsx}"],
+    extends: [hooks.configs.flat.recommended],
+    rules: {
+      "react-hooks/exhaustive-deps": "error",
+      "react-hooks/unsupported-syntax": "error",
+      // It names what the React Compiler would leave as it is. The compiler is not used.
+      "react-hooks/incompatible-library": "off",
     },
   },
   {

@@ -143,29 +143,33 @@ describe("ChangeTracker", () => {
     total,
   });
 
+  let now = 0;
+  const newTracker = () => new ChangeTracker(columns, () => now);
+
   /** Returns what is marked after a change, as "key: columns". */
-  function marked(tracker: ChangeTracker, next: ReturnType<typeof page>, now = 0) {
-    const marks = [...tracker.marksOf(next, now)];
+  function marked(tracker: ChangeTracker, next: Parameters<typeof tracker.marksOf>[0], at = 0) {
+    now = at;
+    const marks = [...tracker.marksOf(next)];
     return marks.map(([key, { columns: ids }]) => `${key}: ${ids ? [...ids].join() : "all"}`);
   }
 
   const [a, b, c] = [object("a"), object("b"), object("c")];
 
   it("marks nothing at first", () => {
-    expect(marked(new ChangeTracker(columns), page([a, b]))).toEqual([]);
+    expect(marked(newTracker(), page([a, b]))).toEqual([]);
   });
 
   it("marks the cells that have changed, until the mark ends", () => {
-    const tracker = new ChangeTracker(columns);
+    const tracker = newTracker();
     marked(tracker, page([a, b]));
     const changed = page([a, object("b", "Failed")]);
     expect(marked(tracker, changed)).toEqual(["/b: status.phase"]);
-    expect(tracker.marksOf(changed, 5)).toBe(tracker.marksOf(changed, 6));
+    expect(tracker.marksOf(changed)).toBe(tracker.marksOf(changed));
     expect(marked(tracker, page([a]), markDuration)).toEqual([]);
   });
 
   it("marks rows that are new, and rows that replace one with the same name", () => {
-    const tracker = new ChangeTracker(columns);
+    const tracker = newTracker();
     marked(tracker, page([a, c]));
     expect(marked(tracker, page([a, b, c]))).toEqual(["/b: all"]);
     expect(marked(tracker, page([a, b, object("c", "Running", "other")]), 9999)).toEqual([
@@ -174,15 +178,21 @@ describe("ChangeTracker", () => {
   });
 
   it("does not mark rows that other rows have moved into the page", () => {
-    const tracker = new ChangeTracker(columns);
+    const tracker = newTracker();
     marked(tracker, page([a, b], 10, 50));
     expect(marked(tracker, page([b, c], 10, 49))).toEqual([]);
   });
 
   it("does not mark rows of a page that was scrolled", () => {
-    const tracker = new ChangeTracker(columns);
+    const tracker = newTracker();
     marked(tracker, page([a, c], 0, 50));
     expect(marked(tracker, page([b, c], 1, 50))).toEqual([]);
+  });
+
+  it("does not mark the rows of another page", () => {
+    const tracker = newTracker();
+    marked(tracker, { ...page([a, b]), page: "first" });
+    expect(marked(tracker, { ...page([c, object("b", "Failed")]), page: "second" })).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { AccessCheck, KubeObject } from "@kubeconnect/client";
+import type { AccessCheck, AccessDecision, KubeObject } from "@kubeconnect/client";
 import { isRestartable } from "../model/restart.js";
 import { targetOf, type Target } from "../model/target.js";
 
@@ -42,6 +42,15 @@ export function actionsOf(object: KubeObject): readonly Action[] {
     patchAction("label", "Edit labels…", target),
     { id: "delete", label: "Delete…", isDangerous: true, checks: [{ verb: "delete", ...target }] },
   ];
+}
+
+/** Returns the decisions on the checks of each action. They are in the order of all checks. */
+export function decisionsOf(
+  actions: readonly Action[],
+  decisions: readonly AccessDecision[],
+): readonly (readonly AccessDecision[])[] {
+  let first = 0;
+  return actions.map(({ checks }) => decisions.slice(first, (first += checks.length)));
 }
 
 function patchAction(id: ActionId, label: string, target: Target): Action {

@@ -4,7 +4,7 @@ import { refusalOf } from "../model/refusal.js";
 import { useAccess } from "../session/access.js";
 import { Button } from "../ui/button.js";
 import styles from "./actions.module.css";
-import { actionsOf, type Action, type ActionId } from "./catalog.js";
+import { actionsOf, decisionsOf, type Action, type ActionId } from "./catalog.js";
 import { ActionDialog } from "./dialogs.js";
 import { isImmediate, useImmediate } from "./immediate.js";
 import { useShowObject } from "./shown.js";
@@ -75,7 +75,7 @@ function Menu({
   readonly onClose: () => void;
 }) {
   const { value: decisions, error } = useAccess(actions.flatMap(({ checks }) => checks));
-  let first = 0;
+  const byAction = decisions && decisionsOf(actions, decisions);
   return (
     <div
       id={id}
@@ -87,7 +87,7 @@ function Menu({
       }}
     >
       {actions.map((action, index) => {
-        const own = decisions?.slice(first, (first += action.checks.length));
+        const own = byAction?.[index];
         const refusal =
           error?.message ?? (own ? refusalOf(action.checks, own) : "Checking permissions…");
         return (

@@ -1,5 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
 import type { ActionId } from "./catalog.js";
 
 /** The object that the page shows, for views outside of its page. */
@@ -29,15 +29,12 @@ export function useShownObject(): ShownObject | undefined {
 
 /** Makes an object the one that the page shows, while the component is rendered. */
 export function useShowObject(object: KubeObject, start: (action: ActionId) => void): void {
-  const latest = useRef(start);
-  useEffect(() => {
-    latest.current = start;
-  });
+  const onStart = useEffectEvent(start);
   useEffect(() => {
     show({
       object,
       start: (action) => {
-        latest.current(action);
+        onStart(action);
       },
     });
     return () => {

@@ -1,5 +1,6 @@
 import {
   useEffect,
+  useEffectEvent,
   useImperativeHandle,
   useLayoutEffect,
   useRef,
@@ -43,37 +44,37 @@ interface Place {
   readonly selected: number | undefined;
   readonly onSelect: (id: number) => void;
   /** The id of the first visible row. */
-  readonly top: RefObject<number | undefined>;
+  readonly topRef: RefObject<number | undefined>;
 }
 
 /** The rows of logs, of which only the visible ones are in the document. */
 export function LogRows(props: Props) {
   const [selected, onSelect] = useState<number>();
-  const top = useRef<number>(undefined);
+  const topRef = useRef<number>(undefined);
   const List = props.settings.wrap ? WrappedRows : FixedRows;
-  return <List {...props} selected={selected} onSelect={onSelect} top={top} />;
+  return <List {...props} selected={selected} onSelect={onSelect} topRef={topRef} />;
 }
 
 function FixedRows(props: Props & Place) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const window = useFixedRows(scroller, props.rows.length);
-  return <List {...props} scroller={scroller} window={window} />;
+  const scrollerRef = useRef<HTMLDivElement>(null);
+  const window = useFixedRows(scrollerRef, props.rows.length);
+  return <List {...props} scrollerRef={scrollerRef} window={window} />;
 }
 
 function WrappedRows(props: Props & Place) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const window = useMeasuredRows(scroller, props.rows);
-  return <List {...props} scroller={scroller} window={window} />;
+  const scrollerRef = useRef<HTMLDivElement>(null);
+  const window = useMeasuredRows(scrollerRef, props.rows);
+  return <List {...props} scrollerRef={scrollerRef} window={window} />;
 }
 
 interface ListProps extends Props, Place {
-  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly scrollerRef: RefObject<HTMLDivElement | null>;
   readonly window: RowWindow;
 }
 
 function List(props: ListProps) {
   const { ref, rows, isFollowed, onLeaveEnd, settings, query, present, colors, labels } = props;
-  const { scroller, window, selected, onSelect } = props;
+  const { scrollerRef, window, selected, onSelect } = props;
   usePlace(props);
   useImperativeHandle(ref, () => ({
     scrollTo: (id) => {
@@ -86,7 +87,7 @@ function List(props: ListProps) {
   }));
   return (
     <div
-      ref={scroller}
+      ref={scrollerRef}
       className={styles.rows}
       data-wrap={settings.wrap}
       role="log"
@@ -97,10 +98,10 @@ function List(props: ListProps) {
         onKeyDown(event, props);
       }}
       onWheel={({ deltaY }) => {
-        if (deltaY < 0 && isFollowed && isScrollable(scroller.current)) onLeaveEnd();
+        if (deltaY < 0 && isFollowed && isScrollable(scrollerRef.current)) onLeaveEnd();
       }}
       onTouchMove={() => {
-        if (isFollowed && isScrollable(scroller.current)) onLeaveEnd();
+        if (isFollowed && isScrollable(scrollerRef.current)) onLeaveEnd();
       }}
       onPointerDown={({ target, currentTarget }) => {
         if (target === currentTarget && isFollowed) onLeaveEnd(); // the scroll bar
@@ -144,18 +145,20 @@ function nameWidth(labels: Props["labels"]): CSSProperties {
 }
 
 /** Keeps the list at its end while it is followed, and else at the row where it was. */
-function usePlace({ rows, isFollowed, window: { first, scrollTo }, top }: ListProps): void {
-  const atFirst = useRef({ rows, isFollowed, scrollTo, top });
+function usePlace({ rows, isFollowed, window: { first, scrollTo }, topRef }: ListProps): void {
+  const onFirst = useEffectEvent(() => {
+    if (isFollowed || topRef.current === undefined) return;
+    scrollTo(indexOfId(rows, topRef.current), "start");
+  });
   useLayoutEffect(() => {
-    const { rows, isFollowed, scrollTo, top } = atFirst.current;
-    if (!isFollowed && top.current !== undefined) scrollTo(indexOfId(rows, top.current), "start");
+    onFirst();
   }, []);
   useLayoutEffect(() => {
     if (isFollowed && rows.length > 0) scrollTo(rows.length - 1, "end");
   }, [scrollTo, isFollowed, rows]);
   useEffect(() => {
-    top.current = rows[first]?.id;
-  }, [rows, first, top]);
+    topRef.current = rows[first]?.id;
+  }, [rows, first, topRef]);
 }
 
 /** Selects another row, or copies the selected one. */

@@ -24,34 +24,33 @@ export interface RowWindow {
 type Scroller = RefObject<HTMLElement | null>;
 
 /** The window of rows that all have the same height, so that nothing is measured. */
-export function useFixedRows(scroller: Scroller, count: number): RowWindow {
+export function useFixedRows(scrollerRef: Scroller, count: number): RowWindow {
   const [visible, setVisible] = useState<Range>({ first: 0, end: 0 });
   const update = useCallback(() => {
-    const element = scroller.current;
+    const element = scrollerRef.current;
     if (!element) return;
     const next = visibleRows(viewportOf(element), rowHeight, Number.MAX_SAFE_INTEGER);
     setVisible((before) => (isSame(before, next) ? before : next));
-  }, [scroller]);
+  }, [scrollerRef]);
   useLayoutEffect(() => {
-    const element = scroller.current;
+    const element = scrollerRef.current;
     if (!element) return;
-    const observer = new ResizeObserver(update);
+    const observer = new ResizeObserver(update); // called first when it begins to observe
     observer.observe(element);
     element.addEventListener("scroll", update, { passive: true });
-    update();
     return () => {
       observer.disconnect();
       element.removeEventListener("scroll", update);
     };
-  }, [scroller, update]);
+  }, [scrollerRef, update]);
   const scrollTo = useCallback(
     (index: number, align: Align) => {
-      const element = scroller.current;
+      const element = scrollerRef.current;
       if (!element) return;
       element.scrollTop = topFor(index, align, rowHeight, viewportOf(element));
       update(); // the scroll event comes after the next paint
     },
-    [scroller, update],
+    [scrollerRef, update],
   );
   const { first, end } = withMargin(visible, margin, count);
   const placed = Array.from({ length: Math.max(0, end - first) }, (_, at) => ({
@@ -70,12 +69,12 @@ function isSame(a: Range, b: Range): boolean {
 }
 
 /** The window of rows that are wrapped: those that have been visible are measured. */
-export function useMeasuredRows(scroller: Scroller, rows: readonly Row[]): RowWindow {
+export function useMeasuredRows(scrollerRef: Scroller, rows: readonly Row[]): RowWindow {
   // The virtualizer places all rows again when this function is another one.
   const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scrollerRef.current,
     estimateSize,
     getItemKey,
     overscan: margin,

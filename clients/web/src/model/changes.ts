@@ -16,6 +16,8 @@ export interface Mark {
 export const markDuration = 1500;
 
 interface Page {
+  /** Distinguishes pages: what is different on another one has not changed. */
+  readonly page?: unknown;
   readonly items: readonly KubeObject[];
   readonly offset: number;
   readonly total: number;
@@ -27,19 +29,24 @@ interface Page {
  */
 export class ChangeTracker {
   readonly #columns: readonly Column[];
+  readonly #now: () => number;
   #page: Page | undefined;
   #objects = new Map<string, KubeObject>();
   #marks: ReadonlyMap<string, Mark> = new Map();
   #sequence = 0;
 
-  constructor(columns: readonly Column[]) {
+  /** `now` returns the time in milliseconds. */
+  constructor(columns: readonly Column[], now: () => number = Date.now) {
     this.#columns = columns;
+    this.#now = now;
   }
 
   /** Returns the marks of a page by the keys of its rows. The same page has the same marks. */
-  marksOf(page: Page, now: number): ReadonlyMap<string, Mark> {
+  marksOf(page: Page): ReadonlyMap<string, Mark> {
+    if (this.#page?.items === page.items) return this.#marks;
+    if (this.#page?.page !== page.page) this.#reset();
     const earlier = this.#page;
-    if (earlier?.items === page.items) return this.#marks;
+    const now = this.#now();
     const marks = new Map([...this.#marks].filter(([, { until }]) => until > now));
     if (earlier) {
       const until = now + markDuration;
@@ -55,6 +62,12 @@ export class ChangeTracker {
     this.#objects = new Map(page.items.map((object) => [object.key, object]));
     this.#marks = marks;
     return marks;
+  }
+
+  #reset(): void {
+    this.#page = undefined;
+    this.#objects = new Map();
+    this.#marks = new Map();
   }
 
   /** Returns the columns of an object that have changed; undefined if the object is not known. */

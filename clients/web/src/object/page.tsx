@@ -29,7 +29,7 @@ function ObjectOf(params: Params) {
     params.resource,
     nameOfParams(params),
   );
-  const { last, deletedAt } = useLast(object, loaded);
+  const { last, isDeleted } = useLast(object, loaded);
   useCanonicalAddress(params, last);
   if (!last) {
     if (error) return <Failed error={error} params={params} />;
@@ -37,19 +37,20 @@ function ObjectOf(params: Params) {
   }
   const isStale = connection?.state === "lost" || freshness?.stale === true;
   return (
-    <Loaded object={last} deletedAt={deletedAt} error={error} isStale={isStale && !deletedAt} />
+    <Loaded object={last} isDeleted={isDeleted} error={error} isStale={isStale && !isDeleted} />
   );
 }
 
-/** Returns the last state of an object that may have been deleted, and since when it is. */
+/** Returns the last state of an object, and whether the object has been deleted since. */
 function useLast(object: KubeObject | undefined, isLoaded: boolean) {
-  const [state, setState] = useState<{ last?: KubeObject; deletedAt?: number }>({});
-  if (object && (object !== state.last || state.deletedAt)) setState({ last: object });
-  else if (!object && isLoaded && state.last && !state.deletedAt) {
-    setState({ ...state, deletedAt: Date.now() });
-  }
+  const [state, setState] = useState<{ last?: KubeObject; isDeleted: boolean }>(neverSeen);
+  const isDeleted = !object && state.last !== undefined && (isLoaded || state.isDeleted);
+  const last = object ?? state.last;
+  if (last && (last !== state.last || isDeleted !== state.isDeleted)) setState({ last, isDeleted });
   return state;
 }
+
+const neverSeen = { isDeleted: false };
 
 /** Replaces an address with another name of the resource ("deploy") by the one that all links have. */
 function useCanonicalAddress(params: Params, object: KubeObject | undefined): void {
@@ -64,26 +65,21 @@ function useCanonicalAddress(params: Params, object: KubeObject | undefined): vo
 
 function Loaded({
   object,
-  deletedAt,
+  isDeleted,
   error,
   isStale,
 }: {
   readonly object: KubeObject;
-  readonly deletedAt: number | undefined;
+  readonly isDeleted: boolean;
   readonly error: KubeconnectError | undefined;
   readonly isStale: boolean;
 }) {
-  const isDeleted = deletedAt !== undefined;
   const related = useRelated(object);
   const summary = summarize(object, related);
   return (
     <article className={styles.page}>
       <Header object={object} summary={summary} isDeleted={isDeleted} />
-      {isDeleted && (
-        <Notice tone="warn" title={`Deleted at ${new Date(deletedAt).toLocaleTimeString()}`}>
-          This is its last state. If an object with this name is created again, it appears here.
-        </Notice>
-      )}
+      {isDeleted && <Deleted />}
       {isStale && (
         <Notice tone="warn" title="This may be outdated">
           The service is unreachable, or does not reach the API server. The page continues by
@@ -97,6 +93,16 @@ function Loaded({
       )}
       <Tabs object={object} summary={summary} related={related} isDeleted={isDeleted} />
     </article>
+  );
+}
+
+/** Says that the object was deleted, and when: when this was first shown. */
+function Deleted() {
+  const [time] = useState(() => new Date());
+  return (
+    <Notice tone="warn" title={`Deleted at ${time.toLocaleTimeString()}`}>
+      This is its last state. If an object with this name is created again, it appears here.
+    </Notice>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useLocation, useNavigate } from "@tanstack/react-router";
-import { actionsOf } from "../actions/catalog.js";
+import { actionsOf, decisionsOf } from "../actions/catalog.js";
 import { useShownObject } from "../actions/shown.js";
 import { refusalOf } from "../model/refusal.js";
 import { noNamespace } from "../model/resource.js";
@@ -56,9 +56,9 @@ function useObjectActions(): readonly Entry[] {
   const shown = useShownObject();
   const actions = shown ? actionsOf(shown.object) : [];
   const { value: decisions = [] } = useAccess(actions.flatMap(({ checks }) => checks));
-  let first = 0;
-  return actions.flatMap(({ id, label, checks }) => {
-    const own = decisions.slice(first, (first += checks.length));
+  const byAction = decisionsOf(actions, decisions);
+  return actions.flatMap(({ id, label, checks }, index) => {
+    const own = byAction[index] ?? [];
     if (!shown || own.length === 0 || refusalOf(checks, own)) return [];
     const { name, resource } = shown.object;
     const start = () => {

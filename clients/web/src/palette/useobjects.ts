@@ -1,6 +1,6 @@
 import { KubeconnectError } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useCatalog } from "../session/catalog.js";
 import { useNamespace } from "../session/namespace.js";
 import { findObjects, objectSearch, type FoundObject } from "./search.js";
@@ -16,41 +16,46 @@ export interface FoundObjects {
   readonly error: string | undefined;
 }
 
-const none: FoundObjects = { objects: [], isSearching: false, error: undefined };
+/** The objects of a question. */
+interface Answer extends Omit<FoundObjects, "isSearching"> {
+  readonly of: object | undefined;
+}
+
+const nothing: Answer = { of: undefined, objects: [], error: undefined };
 
 /** Searches for objects while the user types. The earlier objects remain until others are found. */
 export function useObjects(text: string): FoundObjects {
   const client = useClient();
   const { types } = useCatalog();
   const namespace = useNamespace();
-  const [found, setFound] = useState(none);
-  useEffect(() => {
+  const question = useMemo(() => {
     const search = objectSearch(text, types);
-    if (!search) {
-      setFound(none);
-      return;
-    }
-    setFound((earlier) => ({ ...earlier, isSearching: true }));
+    return search && { ...search, client, namespace };
+  }, [client, text, types, namespace]);
+  const [found, setFound] = useState<Answer>(nothing);
+  if (!question && found !== nothing) setFound(nothing);
+  useEffect(() => {
+    if (!question) return;
     const leaving = new AbortController();
     const timer = setTimeout(() => {
-      const lists = search.types.map((type) =>
-        findObjects(client, type, search.words, namespace, leaving.signal),
+      const lists = question.types.map((type) =>
+        findObjects(question.client, type, question.words, question.namespace, leaving.signal),
       );
       void Promise.allSettled(lists).then((results) => {
-        if (!leaving.signal.aborted) setFound(foundFrom(results));
+        if (!leaving.signal.aborted) setFound({ of: question, ...foundFrom(results) });
       });
     }, pauseMs);
     return () => {
       clearTimeout(timer);
       leaving.abort();
     };
-  }, [client, text, types, namespace]);
-  return found;
+  }, [question]);
+  return { ...found, isSearching: found.of !== question };
 }
 
-function foundFrom(results: readonly PromiseSettledResult<readonly FoundObject[]>[]): FoundObjects {
+function foundFrom(results: readonly PromiseSettledResult<readonly FoundObject[]>[]) {
   const objects = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
   const failed = results.find((result) => result.status === "rejected");
   const error = failed && KubeconnectError.from(failed.reason).message;
-  return { objects, isSearching: false, error };
+  return { objects, error };
 }

@@ -49,11 +49,20 @@ function useObservedStore(client: Client, { types }: Catalog, setRetryAt: (time:
   );
   return useMemo(() => {
     if (resource === undefined) return undefined;
-    return client.watchCounts(resource, {
-      ...(isNamespaced && namespace && { namespace }),
-      onRetry: (_error: KubeconnectError, delayMs: number) => {
-        setRetryAt(Date.now() + delayMs);
-      },
-    });
+    return observe(client, resource, isNamespaced ? namespace : undefined, setRetryAt);
   }, [client, resource, isNamespaced, namespace, setRetryAt]);
+}
+
+function observe(
+  client: Client,
+  resource: string,
+  namespace: string | undefined,
+  setRetryAt: (time: number) => void,
+) {
+  return client.watchCounts(resource, {
+    ...(namespace && { namespace }),
+    onRetry: (_error: KubeconnectError, delayMs: number) => {
+      setRetryAt(Date.now() + delayMs);
+    },
+  });
 }

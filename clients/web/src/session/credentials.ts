@@ -59,15 +59,15 @@ export class Credentials {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Renews the token before it expires, until the returned function is called. Needs no `this`. */
-  readonly keepRenewed = (): (() => void) => {
+  /** Renews the token before it expires, until the returned function is called. */
+  keepRenewed(): () => void {
     this.#isKeptRenewed = true;
     this.#schedule(this.#grant.renewal?.at);
     return () => {
       this.#isKeptRenewed = false;
       clearTimeout(this.#timer);
     };
-  };
+  }
 
   /** Records that the service has accepted a token. */
   accepted(token: string): void {

@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 
 /** The header of the service's responses that names the process which has served them. */
 const header = "Kubeconnect-Replica";
@@ -44,22 +44,27 @@ export function usePreviousReplica(
   replica: string | undefined,
   isLive: boolean,
 ): string | undefined {
-  const served = useRef<string>(undefined);
-  const [previous, setPrevious] = useState<string>();
+  const [state, setState] = useState<Served>({ isLive: false });
+  const { previous } = state;
+  if (isLive && !(state.isLive && state.replica === replica)) {
+    const isMoved = !state.isLive && state.replica !== undefined && state.replica !== replica;
+    setState({ isLive, replica, previous: isMoved ? state.replica : previous });
+  } else if (!isLive && state.isLive) setState({ isLive, replica: state.replica });
   useEffect(() => {
-    const before = served.current;
-    if (!isLive || before === undefined || before === replica) return;
-    setPrevious(before);
+    if (previous === undefined) return;
     const timer = setTimeout(() => {
-      setPrevious(undefined);
+      setState((served) => ({ ...served, previous: undefined }));
     }, shownMs);
     return () => {
       clearTimeout(timer);
-      setPrevious(undefined);
     };
-  }, [isLive]); // not when another stream is opened
-  useEffect(() => {
-    if (isLive) served.current = replica;
-  }, [isLive, replica]);
+  }, [previous]);
   return previous;
+}
+
+interface Served {
+  readonly isLive: boolean;
+  /** The last replica that has served while the page was live. */
+  readonly replica?: string | undefined;
+  readonly previous?: string | undefined;
 }

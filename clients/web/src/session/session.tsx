@@ -150,7 +150,7 @@ function SignedInSession({
   const isExpired = useSyncExternalStore(credentials.subscribe, credentials.isExpired);
   const isPaused = useSyncExternalStore(tab.subscribe, tab.isPaused);
   const [error, setError] = useState<string>();
-  useEffect(credentials.keepRenewed, [credentials]);
+  useEffect(() => credentials.keepRenewed(), [credentials]);
   const session = useMemo(
     () => ({
       client,

@@ -1,6 +1,6 @@
 import { KubeconnectError, type Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
-import { useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 
 /** What a call has returned. */
 export interface Loaded<T> {
@@ -19,10 +19,11 @@ export function useLoaded<T>(
 ): Loaded<T> {
   const client = useClient();
   const [loaded, setLoaded] = useState<Loaded<T> & { readonly of?: Question }>({});
+  const onQuestion = useEffectEvent(call);
   useEffect(() => {
     if (key === undefined) return;
     const leaving = new AbortController();
-    call(client, leaving.signal).then(
+    onQuestion(client, leaving.signal).then(
       (value) => {
         setLoaded({ of: { client, key }, value });
       },

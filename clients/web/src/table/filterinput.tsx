@@ -1,11 +1,12 @@
 import { Code, type KubeconnectError } from "@kubeconnect/client";
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import { useId, useRef, useState, type KeyboardEvent } from "react";
 import { filterErrorOf, type FilterError } from "../model/cel.js";
 import { completeCel, type Completions } from "../model/celcomplete.js";
 import { fieldsOf } from "../model/columns/column.js";
 import { useLoaded } from "../session/useloaded.js";
 import ui from "../ui/ui.module.css";
 import styles from "./table.module.css";
+import { useText } from "./textinput.js";
 
 interface FilterInputProps {
   readonly resource: string;
@@ -19,7 +20,7 @@ const noCompletions: Completions = { from: 0, options: [] };
 
 /** The input for a filter in CEL, with completion by the schema, and the service's errors. */
 export function FilterInput({ resource, value, onChange, error }: FilterInputProps) {
-  const [text, setText] = useState(value);
+  const [text, setText] = useText(value);
   const [completions, setCompletions] = useState(noCompletions);
   const [chosen, setChosen] = useState(0);
   const [isTouched, setTouched] = useState(false);
@@ -27,9 +28,6 @@ export function FilterInput({ resource, value, onChange, error }: FilterInputPro
   const id = useId();
   const schema = useSchema(resource, isTouched);
   const filterError = useFilterError(resource, value, error);
-  useEffect(() => {
-    setText(value);
-  }, [value]);
 
   const complete = (next: string) => {
     const at = input.current?.selectionStart ?? next.length;

@@ -24,25 +24,25 @@ interface GridProps {
   readonly onSort: (column: Column) => void;
   readonly selection: RowSelection;
   readonly onSelectAll: () => void;
-  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly scrollerRef: RefObject<HTMLDivElement | null>;
   readonly keys: GridKeys;
   readonly onRowClick: (index: number, event: MouseEvent) => void;
 }
 
 /** The rows of a live page, in a scroller as high as all rows of the selection. */
 export function Grid(props: GridProps) {
-  const { label, resource, columns, view, selection, scroller, keys, onRowClick } = props;
-  const { page, items, offset, total, previous } = view;
+  const { label, resource, columns, view, selection, scrollerRef, keys, onRowClick } = props;
+  const { items, offset, total, previous } = view;
   const id = useId();
-  const { first, end } = usePageScroll(scroller, view, keys.onShift);
-  const tracker = useMemo(() => new ChangeTracker(columns), [columns, page]);
-  const marks = previous ? undefined : tracker.marksOf(view, Date.now());
-  useTemplate(scroller, columns);
+  const { first, end } = usePageScroll(scrollerRef, view, keys.onShift);
+  const tracker = useMemo(() => new ChangeTracker(columns), [columns]);
+  const marks = previous ? undefined : tracker.marksOf(view);
+  useTemplate(scrollerRef, columns);
   const rows = Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
   const active = keys.activeIndex;
   return (
     <div
-      ref={scroller}
+      ref={scrollerRef}
       role="grid"
       aria-label={label}
       aria-rowcount={total + 1}
@@ -94,13 +94,13 @@ export function Grid(props: GridProps) {
 }
 
 /** Sets the widths of the columns on the scroller, from which all rows inherit them. */
-function useTemplate(scroller: RefObject<HTMLElement | null>, columns: readonly Column[]): void {
+function useTemplate(scrollerRef: RefObject<HTMLElement | null>, columns: readonly Column[]): void {
   const template = columns.map(({ width }) => `minmax(${width}px, ${width}fr)`).join(" ");
   const width = columns.reduce((sum, column) => sum + column.width, checkWidth);
   useLayoutEffect(() => {
-    scroller.current?.style.setProperty("--columns", `${checkWidth}px ${template}`);
-    scroller.current?.style.setProperty("--table-width", `${width}px`);
-  }, [template, width]);
+    scrollerRef.current?.style.setProperty("--columns", `${checkWidth}px ${template}`);
+    scrollerRef.current?.style.setProperty("--table-width", `${width}px`);
+  }, [scrollerRef, template, width]);
 }
 
 const checkWidth = 34;

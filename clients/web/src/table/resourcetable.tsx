@@ -31,7 +31,7 @@ interface ResourceTableProps {
 export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
   const { resource } = kind;
   const router = useRouter();
-  const scroller = useRef<HTMLDivElement>(null);
+  const scrollerRef = useRef<HTMLDivElement>(null);
   const facet = facetOf(resource);
   const { all, shown, columns } = useColumns(kind, search);
   const fields = useMemo(() => requestedPaths(columns), [columns]);
@@ -52,13 +52,13 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
     if (isNewTab) window.open(address, "_blank", "noopener");
     else router.history.push(`${address}${nsOf(search)}`);
   };
-  const keys = useGridKeys(scroller, view, {
+  const keys = useGridKeys(scrollerRef, view, {
     onOpen: open,
     onToggle: rows.toggle,
     onExtend: rows.extend,
     onEscape: () => {
       if (rows.selection.size > 0) rows.clear();
-      else scroller.current?.blur();
+      else scrollerRef.current?.blur();
     },
   });
   const onRowClick = (index: number, event: MouseEvent) => {
@@ -72,7 +72,7 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
     if (target.closest("label") && target.tagName !== "INPUT") event.preventDefault();
     keys.setActive(index);
   };
-  useScrollToTop(scroller, JSON.stringify([selection, search.sort]));
+  useScrollToTop(scrollerRef, JSON.stringify([selection, search.sort]));
 
   const clear = () => {
     onSearch({
@@ -95,7 +95,7 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
         view={{ ...view, error: filter.error ?? error }}
         columns={{ all, shown }}
         exported={{ resource, options, rows: [...rows.selection.values()] }}
-        onLeave={() => scroller.current?.focus()}
+        onLeave={() => scrollerRef.current?.focus()}
       />
       {rows.selection.size > 0 ? (
         <BulkBar
@@ -149,7 +149,7 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
           }}
           selection={rows.selection}
           onSelectAll={rows.toggleAll}
-          scroller={scroller}
+          scrollerRef={scrollerRef}
           keys={keys}
           onRowClick={onRowClick}
         />
@@ -165,7 +165,7 @@ function useColumns(kind: TableKind, { ns, cols }: TableSearch) {
     const all = allColumns(kind.columns, kind.namespaced && !ns);
     const shown = shownColumns(all, cols);
     return { all, shown, columns: isNarrow ? statusFirst(shown) : shown };
-  }, [kind.resource, kind.columns, kind.namespaced, ns, cols, isNarrow]);
+  }, [kind.columns, kind.namespaced, ns, cols, isNarrow]);
 }
 
 /** Puts the status beside the name, where a small screen shows it without scrolling. */
@@ -178,12 +178,12 @@ function statusFirst(columns: readonly Column[]): readonly Column[] {
 }
 
 /** Begins at the top when the selection or the order changes. */
-function useScrollToTop(scroller: React.RefObject<HTMLElement | null>, question: string): void {
+function useScrollToTop(scrollerRef: React.RefObject<HTMLElement | null>, question: string): void {
   const shown = useRef(question);
   useEffect(() => {
-    if (shown.current !== question) scroller.current?.scrollTo({ top: 0 });
+    if (shown.current !== question) scrollerRef.current?.scrollTo({ top: 0 });
     shown.current = question;
-  }, [question]);
+  }, [scrollerRef, question]);
 }
 
 /** Leaves the table's question for a moment, so that the service is asked again. */

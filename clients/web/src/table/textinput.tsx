@@ -17,17 +17,28 @@ interface TextInputProps {
 
 const typingPause = 150;
 
+/** The text of an input. It begins again with the value when another one is applied. */
+export function useText(value: string): readonly [string, (text: string) => void] {
+  const [text, setText] = useState(value);
+  const [applied, setApplied] = useState(value);
+  if (applied !== value) {
+    setApplied(value);
+    setText(value);
+  }
+  return [text, setText];
+}
+
 /** An input of a toolbar, whose text is part of the address. */
 export function TextInput(props: TextInputProps) {
   const { label, placeholder, value, onChange, onLeave, isLive = false, isInvalid, ref } = props;
-  const [text, setText] = useState(value);
+  const [text, setText] = useText(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => {
-    setText(value);
-    return () => {
+  useEffect(
+    () => () => {
       clearTimeout(timer.current);
-    };
-  }, [value]);
+    },
+    [value],
+  );
   const apply = (next: string) => {
     clearTimeout(timer.current);
     if (next.trim() !== value) onChange(next.trim() || undefined);

@@ -108,5 +108,5 @@ function useSlash(input: React.RefObject<HTMLInputElement | null>): void {
     return () => {
       window.removeEventListener("keydown", focus);
     };
-  }, []);
+  }, [input]);
 }

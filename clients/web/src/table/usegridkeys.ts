@@ -2,7 +2,7 @@ import type { KubeObject } from "@kubeconnect/client";
 import {
   useCallback,
   useEffect,
-  useRef,
+  useEffectEvent,
   useState,
   type KeyboardEvent,
   type RefObject,
@@ -29,7 +29,7 @@ interface GridActions {
 
 /** Moves the active row of a table by keys, and calls the actions on it. */
 export function useGridKeys(
-  scroller: RefObject<HTMLElement | null>,
+  scrollerRef: RefObject<HTMLElement | null>,
   { items, offset, total }: { items: readonly KubeObject[]; offset: number; total: number },
   actions: GridActions,
 ): GridKeys {
@@ -50,13 +50,13 @@ export function useGridKeys(
     const next = Math.max(0, Math.min(target, total - 1));
     if (isExtending) actions.onExtend(activeIndex < 0 ? next : activeIndex, next);
     setActive(next);
-    if (scroller.current) reveal(scroller.current, next);
+    if (scrollerRef.current) reveal(scrollerRef.current, next);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isHeader = (event.target as HTMLElement).closest("[role=columnheader]") !== null;
     if (isHeader && event.key !== "Escape") return;
-    const height = scroller.current?.clientHeight ?? 0;
+    const height = scrollerRef.current?.clientHeight ?? 0;
     const target = targetOf(event.key, activeIndex, Math.floor(height / rowHeight) - 2, total);
     if (target !== undefined) moveTo(target, event.shiftKey);
     else if (event.key === "Escape") actions.onEscape();
@@ -67,7 +67,7 @@ export function useGridKeys(
     event.preventDefault();
   };
   const hasNone = activeIndex < 0;
-  useEntry(scroller, () => {
+  useEntry(scrollerRef, () => {
     if (hasNone) setActive(0);
   });
   return { activeIndex, setActive, onKeyDown, onShift };
@@ -104,22 +104,19 @@ function reveal(element: HTMLElement, index: number): void {
 }
 
 /** Lets the user begin in the table by j, k and the arrows while nothing has the focus. */
-function useEntry(scroller: RefObject<HTMLElement | null>, onEnter: () => void): void {
-  const latest = useRef(onEnter);
-  useEffect(() => {
-    latest.current = onEnter;
-  });
+function useEntry(scrollerRef: RefObject<HTMLElement | null>, onEnter: () => void): void {
+  const enterTable = useEffectEvent(onEnter);
   useEffect(() => {
     const enter = (event: globalThis.KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.target !== document.body || !["j", "k", "ArrowDown"].includes(event.key)) return;
       event.preventDefault();
-      scroller.current?.focus();
-      latest.current();
+      scrollerRef.current?.focus();
+      enterTable();
     };
     window.addEventListener("keydown", enter);
     return () => {
       window.removeEventListener("keydown", enter);
     };
-  }, []);
+  }, [scrollerRef]);
 }

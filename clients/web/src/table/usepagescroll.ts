@@ -22,14 +22,14 @@ export interface RenderedRows {
  * the visible ones, it scrolls so that the visible ones stay where they are, and calls `onShift`.
  */
 export function usePageScroll(
-  scroller: RefObject<HTMLElement | null>,
+  scrollerRef: RefObject<HTMLElement | null>,
   view: ScrolledPage,
   onShift: (rows: number) => void,
 ): RenderedRows {
   const { page, items, offset, total } = view;
   const virtualizer = useVirtualizer({
     count: total,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scrollerRef.current,
     estimateSize: () => rowHeight,
     overscan: 8,
   });
@@ -45,14 +45,14 @@ export function usePageScroll(
     const next = windowFor(present, first, end, total);
     if (next !== present) page.scrollTo(next);
     requested.current = { ...next, page };
-  }, [page, first, end, total]);
+  }, [page, first, end, offset, total]);
 
   const placed = useRef<PlacedKeys & { page: LivePage | undefined }>(undefined);
   useLayoutEffect(() => {
     const before = placed.current;
     const after = { page, offset, keys: items.map(({ key }) => key) };
     placed.current = after;
-    const element = scroller.current;
+    const element = scrollerRef.current;
     if (!element || !before || before.page !== page || element.scrollTop < rowHeight) return;
     const top = Math.floor(element.scrollTop / rowHeight);
     const bottom = top + Math.ceil(element.clientHeight / rowHeight);
@@ -60,7 +60,7 @@ export function usePageScroll(
     if (shift === 0) return;
     element.scrollTop += shift * rowHeight;
     onShift(shift);
-  }, [page, items, offset]);
+  }, [scrollerRef, page, items, offset, onShift]);
 
   return { first, end };
 }

@@ -1,8 +1,9 @@
 import { forceLinting, setDiagnostics } from "@codemirror/lint";
 import type { KubeObject } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
+import { Compartment } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { parseDocument } from "yaml";
 import { targetOf } from "../model/target.js";
 import { readToChange } from "../session/managedfields.js";
@@ -38,21 +39,22 @@ export function YamlEdit({
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [outcome, setOutcome] = useState<Outcome>();
   const [busy, setBusy] = useState<string>();
-  const view = useRef<EditorView>(undefined);
+  const [view, setView] = useState<EditorView>();
   const isChanged = draft.text !== toYaml(draft.base.value);
   const { uid } = live;
   useEffect(() => {
     keepDraft(client, uid, isChanged ? draft : undefined);
   }, [client, uid, draft, isChanged]);
 
-  const extensions = useExtensions(live, setProblems, (text) => {
+  const onText = useCallback((text: string) => {
     setDraft((before) => ({ ...before, text }));
     setOutcome(undefined);
-  });
+  }, []);
+  const extensions = useExtensions(live, view, setProblems, onText);
   const replaceText = (next: Draft): void => {
     setDraft(next);
-    const changes = { from: 0, to: view.current?.state.doc.length ?? 0, insert: next.text };
-    view.current?.dispatch({ changes });
+    const changes = { from: 0, to: view?.state.doc.length ?? 0, insert: next.text };
+    view?.dispatch({ changes });
     setOutcome(undefined);
   };
   const send = async (dryRun: boolean): Promise<void> => {
@@ -65,7 +67,7 @@ export function YamlEdit({
       return;
     }
     setOutcome(result);
-    if (result.is === "rejected" && view.current) showCauses(view.current, result.error.causes);
+    if (result.is === "rejected" && view) showCauses(view, result.error.causes);
   };
 
   if (outcome?.is === "accepted") {
@@ -134,45 +136,39 @@ export function YamlEdit({
         label={`Edit ${live.name}`}
         text={draft.text}
         extensions={extensions}
-        onView={(created) => {
-          view.current = created;
-        }}
+        onView={setView}
       />
       <ProblemList problems={problems} view={view} />
     </div>
   );
 }
 
+/** What depends on the schema, which arrives later than the text. */
+const language = new Compartment();
+
+/** Returns the extensions of an editor, and completes and validates its text by the schema. */
 function useExtensions(
   live: KubeObject,
+  view: EditorView | undefined,
   onProblems: (problems: readonly Problem[]) => void,
   onText: (text: string) => void,
 ) {
   const schema = useSchema(targetOf(live).resource);
-  const latest = useRef({ schema, onProblems, onText });
-  const views = useRef<EditorView>(undefined);
   useEffect(() => {
-    latest.current = { schema, onProblems, onText };
-  });
-  useEffect(() => {
-    if (views.current) forceLinting(views.current);
-  }, [schema]);
+    if (!view) return;
+    view.dispatch({ effects: language.reconfigure(bySchema(schema, onProblems)) });
+    forceLinting(view);
+  }, [view, schema, onProblems]);
   return useMemo(
     () => [
       basics,
       editing,
-      bySchema(
-        () => latest.current.schema,
-        (problems) => {
-          latest.current.onProblems(problems);
-        },
-      ),
+      language.of([]),
       EditorView.updateListener.of((change) => {
-        views.current = change.view;
-        if (change.docChanged) latest.current.onText(change.state.doc.toString());
+        if (change.docChanged) onText(change.state.doc.toString());
       }),
     ],
-    [],
+    [onText],
   );
 }
 
@@ -217,7 +213,7 @@ function ProblemList({
   view,
 }: {
   readonly problems: readonly Problem[];
-  readonly view: { readonly current: EditorView | undefined };
+  readonly view: EditorView | undefined;
 }) {
   if (problems.length === 0) return null;
   return (
@@ -227,8 +223,8 @@ function ProblemList({
           <button
             type="button"
             onClick={() => {
-              view.current?.dispatch({ selection: { anchor: from }, scrollIntoView: true });
-              view.current?.focus();
+              view?.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+              view?.focus();
             }}
           >
             {message}

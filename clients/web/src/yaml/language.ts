@@ -10,18 +10,18 @@ import { placeAt, suggest } from "./complete.js";
 import type { KindSchema } from "./schema.js";
 import { validate, type Problem } from "./validate.js";
 
-/** Completes and validates a text by a schema, which may arrive later. */
+/** Completes and validates a text by a schema; without one, only the syntax is validated. */
 export function bySchema(
-  schemaOf: () => KindSchema | undefined,
+  schema: KindSchema | undefined,
   onProblems: (problems: readonly Problem[]) => void,
 ): Extension {
   return [
-    autocompletion({ override: [(context) => complete(context, schemaOf())], icons: false }),
+    autocompletion({ override: [(context) => complete(context, schema)], icons: false }),
     lintGutter(),
     linter(
       (view) => {
         const text = view.state.doc.toString();
-        const problems = validate(parseDocument(text), schemaOf());
+        const problems = validate(parseDocument(text), schema);
         onProblems(problems);
         return problems.map((each) => diagnosticOf(each, text.length));
       },
