@@ -22,5 +22,9 @@ export default defineConfig({
       "/console.json": service,
     },
   },
-  test: { environment: "happy-dom", include: ["test/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "happy-dom",
+    include: ["test/**/*.test.{ts,tsx}"],
+    testTimeout: 20_000, // only a failing test waits so long
+  },
 });
