@@ -1,15 +1,24 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/util/cert"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
@@ -71,4 +80,144 @@ func shownHost(config *rest.Config) string {
 		return config.Host[strings.LastIndexByte(config.Host, '@')+1:]
 	}
 	return address.Redacted()
+}
+
+// newClientCertificateExpiry returns the metric of the client certificate in a configuration. A file is
+// read for each request for the metric, because client-go also follows its changes.
+func newClientCertificateExpiry(config *rest.Config) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_client_certificate_expiry_timestamp_seconds",
+		Help: "When the client certificate of --kubeconfig expires, by which the API server knows the service, in Unix time; 0 without one.",
+	}, func() float64 {
+		certificates, err := cert.ParseCertsPEM(clientCertificate(config))
+		if err != nil {
+			return 0
+		}
+		return float64(certificates[0].NotAfter.Unix())
+	})
+}
+
+// clientCertificate returns the client certificate in a configuration, in PEM; nil if there is none.
+func clientCertificate(config *rest.Config) []byte {
+	if config.CertFile == "" {
+		return config.CertData
+	}
+	data, err := os.ReadFile(config.CertFile)
+	if err != nil {
+		return nil // requests to the API server fail, and are logged
+	}
+	return data
+}
+
+// clientMetrics are client-go's metrics of requests to the API server, under the names that Kubernetes'
+// components use. It implements the interfaces of client-go's package metrics.
+type clientMetrics struct {
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	retries   *prometheus.CounterVec
+	expiry    prometheus.Gauge
+}
+
+// restClientMetrics are the metrics of the process: client-go has one registry. They are registered
+// before any client exists, because client-go reads the registry without a lock.
+var restClientMetrics = registerClientMetrics()
+
+func registerClientMetrics() *clientMetrics {
+	m := &clientMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rest_client_requests_total",
+			Help: "Responses of the API server, by HTTP method, host and status code; <error> without a response.",
+		}, []string{"code", "method", "host"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rest_client_request_duration_seconds",
+			Help: "Time of requests to the API server, with their repetitions and the reading of the response, by HTTP method and host. " +
+				"Watches and logs are not included.",
+			Buckets: []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
+		}, []string{"verb", "host"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rest_client_request_retries_total",
+			Help: "Requests that were sent again, because the API server asked for that, by its status code.",
+		}, []string{"code", "verb", "host"}),
+		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rest_client_certificate_expiry_timestamp_seconds",
+			Help: "When the client certificate expires that a credential plugin of the kubeconfig has returned, in Unix time; 0 without one. " +
+				"The certificate of a kubeconfig itself is not included.",
+		}),
+	}
+	metrics.Register(metrics.RegisterOpts{
+		RequestResult: m, RequestLatency: m, RequestRetry: m, ClientCertExpiry: m,
+	})
+	return m
+}
+
+// Increment implements metrics.ResultMetric.
+func (m *clientMetrics) Increment(_ context.Context, code, method, host string) {
+	m.requests.WithLabelValues(code, method, host).Inc()
+}
+
+// Observe implements metrics.LatencyMetric.
+func (m *clientMetrics) Observe(_ context.Context, verb string, url url.URL, latency time.Duration) {
+	m.durations.WithLabelValues(verb, url.Host).Observe(latency.Seconds())
+}
+
+// IncrementRetry implements metrics.RetryMetric.
+func (m *clientMetrics) IncrementRetry(_ context.Context, code, verb, host string) {
+	m.retries.WithLabelValues(code, verb, host).Inc()
+}
+
+// Set implements metrics.ExpiryMetric.
+func (m *clientMetrics) Set(expiry *time.Time) {
+	if expiry != nil {
+		m.expiry.Set(float64(expiry.Unix()))
+	}
+}
+
+func (m *clientMetrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.durations, m.retries, m.expiry}
+}
+
+// Describe implements prometheus.Collector.
+func (m *clientMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, metric := range m.all() {
+		metric.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *clientMetrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, metric := range m.all() {
+		metric.Collect(metrics)
+	}
+}
+
+// logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
+// default would be 4 MiB, for each of up to a thousand logs.
+const logWindow = 256 << 10
+
+// newLogClients returns the clients that read logs. They have connections of their own, because an
+// HTTP/2 window is configured for the connection, and other reads need large windows.
+func newLogClients(config *rest.Config, traces *traces) (*auth.ClientFactory, error) {
+	config = rest.CopyConfig(config)
+	if config.Dial == nil { // client-go's default, but connections with it are not shared with other clients
+		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
+		setLogWindow(next)
+		return asCaller(traces.transport(next))
+	})
+}
+
+// setLogWindow sets a small window for the future connections of a transport.
+func setLogWindow(transport http.RoundTripper) {
+	for {
+		switch is := transport.(type) {
+		case *http.Transport:
+			is.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: logWindow}
+			return
+		case utilnet.RoundTripperWrapper:
+			transport = is.WrappedRoundTripper()
+		default:
+			return
+		}
+	}
 }

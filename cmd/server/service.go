@@ -2,8 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	web "github.com/kubeconnect/kubeconnect/clients/web"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -194,3 +201,90 @@ func (s *service) collectors() []prometheus.Collector {
 	}
 	return all
 }
+
+// serve builds the service, and serves until the context is done. shown are the values of the settings,
+// for administrators. reload is nil if there is no configuration file.
+func serve(ctx context.Context, s settings, shown values, reload *reloader) error {
+	config, err := clusterConfig(s)
+	if err != nil {
+		return err
+	}
+	if limit, _ := s.memoryLimitBytes(); limit > 0 { // check has reported its error
+		debug.SetMemoryLimit(limit)
+	}
+	built, err := newService(ctx, config, s, reload)
+	if err != nil {
+		return err
+	}
+	built.showSettings(shown)
+	running, err := built.start(ctx)
+	if err == nil {
+		err = running.wait(ctx)
+	}
+	return errors.Join(err, running.shutdown())
+}
+
+// backgroundTasks returns what runs next to the calls. Each task runs until its context is done.
+func (s *service) backgroundTasks(listener endpoint) []func(context.Context) {
+	tasks := []func(context.Context){
+		func(ctx context.Context) { warnOfUnknown(ctx, s.hub.Resolver(), s.settings.uncached) },
+		s.hub.Preload,
+		func(ctx context.Context) { followReadiness(ctx, s.hub, s.permissions, s.readiness) },
+		func(ctx context.Context) { followContact(ctx, s.hub.Freshness) },
+		s.permissions.follow,
+		listener.follow,
+		s.memory.Run,
+	}
+	if s.settings.peers != "" {
+		tasks = append(tasks, s.balance.Run)
+	}
+	if s.reload != nil {
+		s.reload.apply = func(next settings) {
+			s.adjuster.Adjust(next.limits, next.logSample)
+			listener.bound.setLimits(openFiles().callersAtMost(next.maxConnections), next.maxConnectionsPerAddress)
+		}
+		tasks = append(tasks, s.reload.follow)
+	}
+	return tasks
+}
+
+// startTasks runs tasks until stop, which waits for them.
+func startTasks(ctx context.Context, tasks ...func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for _, task := range tasks {
+		running.Go(func() { task(ctx) })
+	}
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// warnOfUnknown logs the names of --uncached that match no resource, once the API server has
+// responded: a typo would let a resource be cached.
+func warnOfUnknown(ctx context.Context, resolver *discovery.Resolver, names []string) {
+	if !awaitReached(ctx, resolver) {
+		return
+	}
+	for _, name := range names {
+		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
+			slog.Warn("a name of --uncached matches no resource; "+
+				"it applies only to resources that are created with this name later", "error", err)
+		}
+	}
+}
+
+// replicaSuffixLength is the number of random characters that distinguish the processes of a host.
+const replicaSuffixLength = 6
+
+// replicaName returns the name of this process, which begins with the name of the host. It is the same in
+// responses, traces, and for administrators.
+var replicaName = sync.OnceValue(func() string {
+	suffix := strings.ToLower(rand.Text()[:replicaSuffixLength])
+	host, err := os.Hostname()
+	if err != nil {
+		return suffix
+	}
+	return host + "-" + suffix
+})
