@@ -68,7 +68,7 @@ func TestReleasesDoc_NamesThePackagesOfThePreviousVersion(t *testing.T) {
 // TestDocs_NameFlagsThatExist compares pages for operators with the flags of the service.
 func TestDocs_NameFlagsThatExist(t *testing.T) {
 	t.Parallel()
-	flags := readDoc(t, "cmd/server/flags.go") + readDoc(t, "cmd/server/oidc.go") + readDoc(t, "cmd/server/reviews.go")
+	flags := readDoc(t, "cmd/server/config/flags.go") + readDoc(t, "cmd/server/config/oidc.go") + readDoc(t, "cmd/server/config/settings.go")
 	for _, doc := range []string{"docs/security.md", "docs/limits.md"} {
 		for _, found := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(readDoc(t, doc), -1) {
 			if !strings.Contains(flags, `"`+found[1]+`"`) {

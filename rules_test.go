@@ -162,6 +162,23 @@ var rules = append(partsInOrder("server/edge", []string{
 		because: "change makes changes by client-go only, and can be tested without RPCs",
 	},
 	{
+		folders: []string{"cmd/server/config"},
+		exactly: []string{module + "server"},
+		imports: []string{module + "informerhub", module + "gen", module + "cmd/server/preflight", module + "cmd/server/serving", connect},
+		because: "settings are read and validated, whatever they are used for",
+	},
+	{
+		folders: []string{"cmd/server/logging"},
+		imports: []string{module + "informerhub", module + "auth", module + "server", module + "gen", module + "cmd", connect, metrics},
+		because: "every part of the binary can log by it",
+	},
+	{
+		folders: []string{"cmd/server/serving"}, testing: true,
+		exactly: []string{module + "server"},
+		imports: []string{module + "informerhub", module + "gen", module + "cmd/server/config", module + "cmd/server/preflight", connect},
+		because: "serving knows connections and requests, and neither settings nor calls",
+	},
+	{
 		folders: []string{"e2e", "clients", "bench", "docs"}, testing: true,
 		imports: []string{module + "server", module + "informerhub", module + "auth", module + "cmd"},
 		because: "black-box tests and clients use the service over the network, as its callers do",
@@ -178,7 +195,7 @@ var rules = append(partsInOrder("server/edge", []string{
 	},
 	{
 		folders: []string{""}, except: []string{"internal/fakeapi", "server/internal"},
-		imports: []string{module + "internal/fakeapi", module + "internal/faketime", module + "internal/testobjects"},
+		imports: []string{module + "internal/fakeapi", module + "internal/faketime", module + "internal/testobjects", module + "cmd/server/internal/servertest"},
 		because: "only tests use fakes",
 	},
 	{
@@ -311,6 +328,22 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "server/writes/change/a.go", source: `import "connectrpc.com/connect"`,
 			want: "by client-go only",
 		},
+		"the settings use the server of connections": {
+			file: "cmd/server/config/a.go", source: `import "` + module + `cmd/server/serving"`,
+			want: "whatever they are used for",
+		},
+		"the log uses a caller": {
+			file: "cmd/server/logging/a.go", source: `import "` + module + `auth"`,
+			want: "every part of the binary",
+		},
+		"connections use the settings in a test": {
+			file: "cmd/server/serving/a_test.go", source: `import "` + module + `cmd/server/config"`,
+			want: "neither settings nor calls",
+		},
+		"the service uses what its tests share": {
+			file: "cmd/server/a.go", source: `import "` + module + `cmd/server/internal/servertest"`,
+			want: "only tests",
+		},
 		"a black-box test uses the server": {
 			file: "e2e/a_test.go", source: `import "` + module + `server"`,
 			want: "over the network",
@@ -353,20 +386,21 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		},
 		"server uses all three": {file: "server/a.go", source: `import ("` + module + `auth"; "` +
 			module + `informerhub"; _ "` + module + `gen/x")`},
-		"a gate uses metrics":                 {file: "server/edge/gate/a.go", source: `import "` + module + `server/edge/observe"`},
-		"encode uses generated code":          {file: "server/encode/a.go", source: `import "` + module + `gen/kubeconnect/v1"`},
-		"a handler uses a part of server":     {file: "server/a.go", source: `import "` + module + `server/encode"`},
-		"discovery uses an object":            {file: "informerhub/discovery/a.go", source: `import "` + module + `informerhub/object"`},
-		"an object uses a mask":               {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
-		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
-		"a test of server uses a fake":        {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},
-		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
-		"a test of auth uses the harness":     {file: "auth/a_test.go", source: `import "` + module + `e2e/harness"`},
-		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
-		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
-		"a test of server builds one":         {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},
-		"cmd/server builds a configuration":   {file: "cmd/server/a.go", source: `import "k8s.io/client-go/rest"; var c, _ = rest.InClusterConfig()`},
-		"a black-box test reads a kubeconfig": {file: "e2e/a.go", source: `import "` + kubecfg + `"`},
+		"a gate uses metrics":                    {file: "server/edge/gate/a.go", source: `import "` + module + `server/edge/observe"`},
+		"encode uses generated code":             {file: "server/encode/a.go", source: `import "` + module + `gen/kubeconnect/v1"`},
+		"a handler uses a part of server":        {file: "server/a.go", source: `import "` + module + `server/encode"`},
+		"discovery uses an object":               {file: "informerhub/discovery/a.go", source: `import "` + module + `informerhub/object"`},
+		"an object uses a mask":                  {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
+		"a mask uses an internal package":        {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
+		"a test of server uses a fake":           {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},
+		"server defines metrics":                 {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
+		"a test of auth uses the harness":        {file: "auth/a_test.go", source: `import "` + module + `e2e/harness"`},
+		"a name with a forbidden prefix":         {file: "auth/a.go", source: `import "` + module + `generic"`},
+		"auth takes a configuration":             {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
+		"a test of server builds one":            {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},
+		"cmd/server builds a configuration":      {file: "cmd/server/a.go", source: `import "k8s.io/client-go/rest"; var c, _ = rest.InClusterConfig()`},
+		"a black-box test reads a kubeconfig":    {file: "e2e/a.go", source: `import "` + kubecfg + `"`},
+		"connections know the callers' networks": {file: "cmd/server/serving/a.go", source: `import ("` + module + `auth"; "` + module + `server/edge")`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			violations := strings.Join(check(t, test.file, "package a; "+test.source), "\n")

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/pprof"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/logging"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/version"
@@ -60,7 +61,7 @@ type adminState struct {
 	PrivateCaches int                         `json:"privateCaches"` // each serves a single stream, with the permissions of its caller
 	Queues        map[string]fairqueue.Use    `json:"queues"`
 	Reviews       map[string]auth.ReviewStats `json:"reviews"`
-	Settings      values                      `json:"settings"` // in effect now; none is secret
+	Settings      config.Values               `json:"settings"` // in effect now; none is secret
 }
 
 // cacheState is the state of a cache. The times are zero if they are not known.
@@ -87,8 +88,8 @@ type admin struct {
 	tokenFile string
 	state     func() adminState
 
-	mu       sync.Mutex // guards failures
-	failures failureLog // of reading the file
+	mu       sync.Mutex       // guards failures
+	failures logging.Failures // of reading the file
 }
 
 // newAdmin returns the handler of --admin-token-file, or nil without it.
@@ -163,11 +164,11 @@ func (a *admin) guard(next http.Handler) http.Handler {
 	})
 }
 
-// shouldLog reports whether an error of the token file has not been logged yet.
+// ShouldLog reports whether an error of the token file has not been logged yet.
 func (a *admin) shouldLog(err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.failures.shouldLog(err)
+	return a.failures.ShouldLog(err)
 }
 
 func isToken(r *http.Request, token string) bool {
@@ -204,7 +205,7 @@ var adminPage = template.Must(template.New("admin").Funcs(template.FuncMap{
 	"number":  func(n float64) string { return fmt.Sprintf("%.0f", n) },
 	"ago":     shownAge,
 	"amount":  shownAmount,
-	"default": isDefault,
+	"default": config.IsDefault,
 	"seconds": func(s float64) string { return shownDuration(time.Duration(s * float64(time.Second))) },
 }).Parse(adminHTML))
 
@@ -230,18 +231,6 @@ func shownAmount(queue string, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// isDefault reports whether a setting has its default value.
-func isDefault(name, value string) bool { return defaultSettings()[name] == value }
-
-// defaultSettings returns the default values of all settings.
-var defaultSettings = sync.OnceValue(func() values {
-	all := values{}
-	for _, group := range new(settings).flagGroups() {
-		maps.Copy(all, valuesOf(group.flags))
-	}
-	return all
-})
-
 // shownAge returns the time since at; nothing for the zero time.
 func shownAge(at time.Time) string {
 	if at.IsZero() {
@@ -261,10 +250,10 @@ func shownDuration(d time.Duration) string {
 }
 
 // showSettings makes administrators see these settings, until the configuration file changes some of them.
-func (s *service) showSettings(started values) {
+func (s *service) showSettings(started config.Values) {
 	s.shown.Store(&started)
 	if s.reload != nil {
-		s.reload.show = func(now values) { s.shown.Store(&now) }
+		s.reload.Show = func(now config.Values) { s.shown.Store(&now) }
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -32,7 +33,7 @@ func startAdmin(t *testing.T) (url, tokenFile string) {
 	}
 	admin, err := newAdmin(tokenFile, state)
 	succeeds(t, err)
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), admin)
 	succeeds(t, err)
 	t.Cleanup(stop)
@@ -116,21 +117,13 @@ func TestAdmin_BoundsProfiles(t *testing.T) {
 
 func TestAdmin_LogsAnUnreadableTokenFileOnce(t *testing.T) {
 	url, tokenFile := startAdmin(t)
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	succeeds(t, os.Remove(tokenFile))
 	for range 30 {
 		_, _ = askAdmin(t, url+"/admin", func(*http.Request) {})
 	}
-	if lines := logged.count("administrators are rejected"); lines != 1 {
+	if lines := logged.Count("administrators are rejected"); lines != 1 {
 		t.Errorf("%d lines, want 1", lines)
-	}
-}
-
-func TestIsDefault_KnowsEachSetting(t *testing.T) {
-	for name, value := range valuesOf(allFlags()) {
-		if !isDefault(name, value) || isDefault(name, value+"x") {
-			t.Errorf("--%s: the default is %q", name, defaultSettings()[name])
-		}
 	}
 }
 

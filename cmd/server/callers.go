@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
@@ -22,7 +23,7 @@ type callers struct {
 	authorizer    *auth.Authorizer
 	// guard rejects requests that are not allowed at all, before authentication.
 	guard func(http.Handler) http.Handler
-	// configureTLS configures TLS to request a client certificate.
+	// ConfigureTLS configures TLS to request a client certificate.
 	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
 	reviews health.Reviews
@@ -31,14 +32,14 @@ type callers struct {
 }
 
 // newCallers returns the callers that the settings select.
-func newCallers(s settings, clients *auth.ClientFactory) callers {
+func newCallers(s config.Settings, clients *auth.ClientFactory) callers {
 	client := clients.ForService().Typed
 	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{
-		Extra:       s.reviews.extra,
-		FollowedTTL: followedTTL(s.reviews.permissionInterval),
-		Grace:       s.reviews.grace,
+		Extra:       s.Reviews.Extra,
+		FollowedTTL: config.FollowedTTL(s.Reviews.PermissionInterval),
+		Grace:       s.Reviews.Grace,
 	})
-	if s.auth == authNone {
+	if s.Auth == config.AuthNone {
 		return callers{
 			authenticator: auth.KubeconfigAuthenticator{},
 			authorizer:    authorizer, // not run: RBAC is not followed
@@ -49,11 +50,11 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 		}
 	}
 	cluster := auth.NewClusterAuthenticator(client, auth.ClusterAuthenticatorOptions{
-		Audiences:   s.audiences,
-		KeepTokens:  s.writeAs == writeAsToken,
-		FollowedTTL: followedTTL(s.reviews.tokenInterval),
+		Audiences:   s.Audiences,
+		KeepTokens:  s.WriteAs == config.WriteAsToken,
+		FollowedTTL: config.FollowedTTL(s.Reviews.TokenInterval),
 		Metadata:    clients.ServiceMetadata(),
-		Grace:       s.reviews.grace,
+		Grace:       s.Reviews.Grace,
 	})
 	return callers{
 		authenticator: cluster,

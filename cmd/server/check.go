@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
@@ -42,14 +43,14 @@ Flags:
 `
 
 func checkUsage() string {
-	return checkHead + outputFlags(new(string)).FlagUsagesWrapped(usageColumns) +
+	return checkHead + outputFlags(new(string)).FlagUsagesWrapped(config.UsageColumns) +
 		"\nAll flags of the service; see kubeconnect help.\n"
 }
 
 // runCheck runs the command "check".
 func runCheck(ctx context.Context, args []string, out io.Writer) error {
 	var output string
-	read, err := parse(args, os.LookupEnv, outputFlags(&output))
+	read, err := config.Parse(args, os.LookupEnv, outputFlags(&output))
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
@@ -67,37 +68,37 @@ func runCheck(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // checkAll returns the results of all checks. invalid is the error of the settings, or nil.
-func checkAll(ctx context.Context, read *parsed, invalid error) []preflight.Result {
+func checkAll(ctx context.Context, read *config.Parsed, invalid error) []preflight.Result {
 	results := []preflight.Result{checkSettings(read, invalid)}
 	if invalid != nil {
 		return results
 	}
-	results = append(results, checkDescriptors(openFiles(), read.maxConnections), checkCertificate(read.settings, time.Now()))
-	config, err := clusterConfig(read.settings)
+	results = append(results, checkDescriptors(serving.OpenFiles(), read.MaxConnections), checkCertificate(read.Settings, time.Now()))
+	cluster, err := clusterConfig(read.Settings)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))
 	}
-	hub, err := newHub(config, read.settings, nil)
+	hub, err := newHub(cluster, read.Settings, nil)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
 	}
 	defer hub.Close()
-	return append(results, preflight.Run(ctx, featuresOf(read.settings, config, hub))...)
+	return append(results, preflight.Run(ctx, featuresOf(read.Settings, cluster, hub))...)
 }
 
 // featuresOf returns what the settings need from the cluster.
-func featuresOf(s settings, config *rest.Config, hub *informerhub.Hub) preflight.Features {
+func featuresOf(s config.Settings, cluster *rest.Config, hub *informerhub.Hub) preflight.Features {
 	return preflight.Features{
-		Cluster:              config,
+		Cluster:              cluster,
 		Resolver:             hub.Resolver(),
-		AuthenticatesCallers: s.auth == authCluster,
-		FollowsTokens:        followedTTL(s.reviews.tokenInterval) > 0,
-		Impersonates:         s.writeAs == writeAsImpersonate,
-		Preload:              s.preload,
-		Uncached:             s.uncached,
-		IssuerURL:            s.oidc.issuerURL,
-		EndpointOrigins:      s.oidc.endpointOrigins,
-		Peers:                s.peers,
+		AuthenticatesCallers: s.Auth == config.AuthCluster,
+		FollowsTokens:        config.FollowedTTL(s.Reviews.TokenInterval) > 0,
+		Impersonates:         s.WriteAs == config.WriteAsImpersonate,
+		Preload:              s.Preload,
+		Uncached:             s.Uncached,
+		IssuerURL:            s.OIDC.IssuerURL,
+		EndpointOrigins:      s.OIDC.EndpointOrigins,
+		Peers:                s.Peers,
 	}
 }
 
@@ -105,47 +106,62 @@ func failed(check, found, consequence, remedy string) preflight.Result {
 	return preflight.Result{Check: check, Outcome: preflight.Failed, Found: found, Consequence: consequence, Remedy: remedy}
 }
 
-func checkSettings(read *parsed, invalid error) preflight.Result {
+func checkSettings(read *config.Parsed, invalid error) preflight.Result {
 	const check = "configuration"
 	switch {
 	case invalid != nil:
 		return failed(check, invalid.Error(), "The service does not start.", "Correct it; kubeconnect help and docs/flags.md have all flags.")
-	case len(read.shadowed) > 0:
+	case len(read.Shadowed) > 0:
 		return preflight.Result{
 			Check: check, Outcome: preflight.Warning,
-			Found:       read.settings.config + ": flags or variables override " + strings.Join(read.shadowed, ", "),
+			Found:       read.Settings.Config + ": flags or variables override " + strings.Join(read.Shadowed, ", "),
 			Consequence: "These fields have no effect, also when the file is reloaded.",
 			Remedy:      "Remove them from the file, or remove the flags and variables.",
 		}
-	case read.settings.config != "":
-		return preflight.Result{Check: check, Outcome: preflight.OK, Found: read.settings.config + ", flags and variables are valid"}
+	case read.Settings.Config != "":
+		return preflight.Result{Check: check, Outcome: preflight.OK, Found: read.Settings.Config + ", flags and variables are valid"}
 	}
 	return preflight.Result{Check: check, Outcome: preflight.OK, Found: "flags and variables are valid"}
 }
 
-// checkCertificate checks the files of the service's own certificate.
-func checkCertificate(s settings, now time.Time) preflight.Result {
-	const check = "certificate"
-	if s.certFile == "" {
-		return preflight.Result{Check: check, Outcome: preflight.OK, Found: "none: " + s.listen + " serves plain text"}
+// checkDescriptors checks whether --max-connections fits into the limit of open files.
+func checkDescriptors(d serving.Descriptors, maxConnections int) preflight.Result {
+	const check = "open files"
+	found := fmt.Sprintf("the limit (nofile) is %d, and --max-connections is %d", d, maxConnections)
+	if limit := d.ForCallers(maxConnections); limit < maxConnections {
+		return preflight.Result{
+			Check: check, Outcome: preflight.Warning, Found: found,
+			Consequence: fmt.Sprintf("At most %d connections of callers are open at a time; the rest is reserved for the API server, probes and metrics.", limit),
+			Remedy: fmt.Sprintf("Raise the hard limit of the process to %d or more (ulimit -n, LimitNOFILE of systemd, or the container runtime), or lower --max-connections.",
+				maxConnections+serving.MaxReservedDescriptors),
+		}
 	}
-	leaf, err := readCertificate(s)
+	return preflight.Result{Check: check, Outcome: preflight.OK, Found: found}
+}
+
+// checkCertificate checks the files of the service's own certificate.
+func checkCertificate(s config.Settings, now time.Time) preflight.Result {
+	const check = "certificate"
+	if s.CertFile == "" {
+		return preflight.Result{Check: check, Outcome: preflight.OK, Found: "none: " + s.Listen + " serves plain text"}
+	}
+	leaf, err := serving.ReadCertificate(s.CertFile, s.KeyFile)
 	if err != nil {
 		return failed(check, err.Error(), "The service does not start.",
 			"Give it a readable PEM certificate and the private key that belongs to it.")
 	}
-	found := fmt.Sprintf("%s for %s", s.certFile, strings.Join(namesOf(leaf), ", "))
-	switch validity := validityOf(leaf, now); {
+	found := fmt.Sprintf("%s for %s", s.CertFile, strings.Join(namesOf(leaf), ", "))
+	switch validity := serving.ValidityOf(leaf, now); {
 	case len(namesOf(leaf)) == 0:
-		return failed(check, s.certFile+" is for no DNS name and no IP address", "All clients reject it.",
+		return failed(check, s.CertFile+" is for no DNS name and no IP address", "All clients reject it.",
 			"Issue it with subject alternative names; clients ignore the common name.")
-	case validity == expired:
+	case validity == serving.Expired:
 		return failed(check, fmt.Sprintf("%s has expired at %s", found, leaf.NotAfter.Format(time.RFC3339)),
 			"All clients reject it.", "Renew it. A running service uses the new files within five seconds.")
-	case validity == notYetValid:
+	case validity == serving.NotYetValid:
 		return failed(check, fmt.Sprintf("%s is valid only from %s", found, leaf.NotBefore.Format(time.RFC3339)),
 			"All clients reject it.", "Correct the clock of this machine, or issue the certificate again.")
-	case validity == expiring:
+	case validity == serving.Expiring:
 		return preflight.Result{
 			Check: check, Outcome: preflight.Warning, Found: found + ", expires in " + preflight.Left(leaf.NotAfter.Sub(now)),
 			Consequence: "Nine tenths of its lifetime have passed: its renewal is late.",
@@ -153,18 +169,6 @@ func checkCertificate(s settings, now time.Time) preflight.Result {
 		}
 	}
 	return preflight.Result{Check: check, Outcome: preflight.OK, Found: found + ", expires in " + preflight.Left(leaf.NotAfter.Sub(now))}
-}
-
-func readCertificate(s settings) (*x509.Certificate, error) {
-	files, err := readPEMPair(s.certFile, s.keyFile)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair([]byte(files.certificate), []byte(files.key))
-	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", s.certFile, s.keyFile, err)
-	}
-	return pair.Leaf, nil
 }
 
 // namesOf returns the DNS names and addresses that clients accept a certificate for.

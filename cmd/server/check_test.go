@@ -14,6 +14,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
 )
 
@@ -42,19 +44,19 @@ func TestCheck_ReportsTheCertificate(t *testing.T) {
 			}
 		})
 	}
-	missing := checkCertificate(settings{certFile: "no-file", keyFile: "no-file"}, now)
+	missing := checkCertificate(config.Settings{CertFile: "no-file", KeyFile: "no-file"}, now)
 	if missing.Outcome != preflight.Failed || !strings.Contains(missing.Found, "no-file") {
 		t.Errorf("a file that does not exist: %+v", missing)
 	}
 }
 
 // certificateFiles returns settings with the files of a certificate that is made from a template.
-func certificateFiles(t *testing.T, template *x509.Certificate) settings {
+func certificateFiles(t *testing.T, template *x509.Certificate) config.Settings {
 	t.Helper()
-	pair := signed(t, template)
+	certificate, key := servertest.Signed(t, template)
 	folder := t.TempDir()
-	s := settings{certFile: filepath.Join(folder, "tls.crt"), keyFile: filepath.Join(folder, "tls.key")}
-	for path, content := range map[string]string{s.certFile: pair.certificate, s.keyFile: pair.key} {
+	s := config.Settings{CertFile: filepath.Join(folder, "tls.crt"), KeyFile: filepath.Join(folder, "tls.key")}
+	for path, content := range map[string]string{s.CertFile: certificate, s.KeyFile: key} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,12 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/version"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
+	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
 // A silent connection to the API server is checked by a ping after idleSeconds, and closed after
@@ -43,53 +48,53 @@ func setDefault(name, value string) {
 }
 
 // clusterConfig returns the client configuration of the cluster that the settings select.
-func clusterConfig(s settings) (*rest.Config, error) {
-	config, err := findConfig(s)
+func clusterConfig(s config.Settings) (*rest.Config, error) {
+	cluster, err := findConfig(s)
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = version.UserAgent
+	cluster.UserAgent = version.UserAgent
 	// Compression costs the API server more than the network saves.
-	config.DisableCompression = true
-	return config, nil
+	cluster.DisableCompression = true
+	return cluster, nil
 }
 
-func findConfig(s settings) (*rest.Config, error) {
-	if s.kubeconfig == "" && s.context == "" {
-		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
-			return config, err
+func findConfig(s config.Settings) (*rest.Config, error) {
+	if s.Kubeconfig == "" && s.Context == "" {
+		if cluster, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
+			return cluster, err
 		}
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	rules.ExplicitPath = s.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.Context}
+	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no cluster to serve: set --kubeconfig FILE or KUBECONFIG")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return config, nil
+	return cluster, nil
 }
 
 // shownHost returns the address of the API server for logs and administrators, without a password.
-func shownHost(config *rest.Config) string {
-	address, err := url.Parse(config.Host)
+func shownHost(cluster *rest.Config) string {
+	address, err := url.Parse(cluster.Host)
 	if err != nil || address.Host == "" { // without a scheme
-		return config.Host[strings.LastIndexByte(config.Host, '@')+1:]
+		return cluster.Host[strings.LastIndexByte(cluster.Host, '@')+1:]
 	}
 	return address.Redacted()
 }
 
 // newClientCertificateExpiry returns the metric of the client certificate in a configuration. A file is
 // read for each request for the metric, because client-go also follows its changes.
-func newClientCertificateExpiry(config *rest.Config) prometheus.GaugeFunc {
+func newClientCertificateExpiry(cluster *rest.Config) prometheus.GaugeFunc {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kubeconnect_client_certificate_expiry_timestamp_seconds",
 		Help: "When the client certificate of --kubeconfig expires, by which the API server knows the service, in Unix time; 0 without one.",
 	}, func() float64 {
-		certificates, err := cert.ParseCertsPEM(clientCertificate(config))
+		certificates, err := cert.ParseCertsPEM(clientCertificate(cluster))
 		if err != nil {
 			return 0
 		}
@@ -98,11 +103,11 @@ func newClientCertificateExpiry(config *rest.Config) prometheus.GaugeFunc {
 }
 
 // clientCertificate returns the client certificate in a configuration, in PEM; nil if there is none.
-func clientCertificate(config *rest.Config) []byte {
-	if config.CertFile == "" {
-		return config.CertData
+func clientCertificate(cluster *rest.Config) []byte {
+	if cluster.CertFile == "" {
+		return cluster.CertData
 	}
-	data, err := os.ReadFile(config.CertFile)
+	data, err := os.ReadFile(cluster.CertFile)
 	if err != nil {
 		return nil // requests to the API server fail, and are logged
 	}
@@ -190,18 +195,50 @@ func (m *clientMetrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
+// asCaller wraps the transport of requests that are made for a caller.
+func asCaller(next http.RoundTripper) http.RoundTripper {
+	return change.NoteOutcome(call.SendRequestID(next))
+}
+
+// privateShare is the memory of the objects of watches that are not cached.
+var privateShare = memorylimit.Share{Divisor: 16, Min: 32 << 20, Max: 256 << 20, Unlimited: 256 << 20}
+
+func newHub(cluster *rest.Config, s config.Settings, traces *traces) (*informerhub.Hub, error) {
+	return informerhub.New(cluster, informerhub.Options{
+		KeepManagedFields: s.KeepManagedFields,
+		IdleTimeout:       s.CacheIdleTimeout,
+		Preload:           s.Preload,
+		Uncached:          s.Uncached,
+		CacheAggregated:   s.CacheAggregated,
+		PrivateBytes:      int(privateShare.Bytes()),
+		Tracer:            traces.tracer(),
+	})
+}
+
+// newClients returns the clients that act as callers, and those that read logs as callers.
+func newClients(cluster *rest.Config, hub *informerhub.Hub, traces *traces) (clients, logClients *auth.ClientFactory, err error) {
+	clients, err = auth.NewClientFactory(hub.PrivateConfig(), func(next http.RoundTripper) http.RoundTripper {
+		return asCaller(traces.transport(next))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	logClients, err = newLogClients(cluster, traces)
+	return clients, logClients, err
+}
+
 // logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
 // default would be 4 MiB, for each of up to a thousand logs.
 const logWindow = 256 << 10
 
 // newLogClients returns the clients that read logs. They have connections of their own, because an
 // HTTP/2 window is configured for the connection, and other reads need large windows.
-func newLogClients(config *rest.Config, traces *traces) (*auth.ClientFactory, error) {
-	config = rest.CopyConfig(config)
-	if config.Dial == nil { // client-go's default, but connections with it are not shared with other clients
-		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+func newLogClients(cluster *rest.Config, traces *traces) (*auth.ClientFactory, error) {
+	cluster = rest.CopyConfig(cluster)
+	if cluster.Dial == nil { // client-go's default, but connections with it are not shared with other clients
+		cluster.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
+	return auth.NewClientFactory(cluster, func(next http.RoundTripper) http.RoundTripper {
 		setLogWindow(next)
 		return asCaller(traces.transport(next))
 	})

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
@@ -51,24 +53,24 @@ func TestClusterConfig_FollowsSettingsAndEnvironment(t *testing.T) {
 	home := atHome(t, map[string]string{"config": kubeconfig})
 	file := filepath.Join(home, "config")
 	for name, test := range map[string]struct {
-		settings settings
+		settings config.Settings
 		env      string
 		want     string
 	}{
-		"a file":                         {settings{kubeconfig: file}, "", "http://one.example"},
-		"a file and a context":           {settings{kubeconfig: file, context: "two"}, "", "http://two.example"},
-		"KUBECONFIG":                     {settings{}, file, "http://one.example"},
-		"KUBECONFIG and a context":       {settings{context: "two"}, file, "http://two.example"},
-		"a file, whatever KUBECONFIG is": {settings{kubeconfig: file}, "no-such-file", "http://one.example"},
+		"a file":                         {config.Settings{Kubeconfig: file}, "", "http://one.example"},
+		"a file and a context":           {config.Settings{Kubeconfig: file, Context: "two"}, "", "http://two.example"},
+		"KUBECONFIG":                     {config.Settings{}, file, "http://one.example"},
+		"KUBECONFIG and a context":       {config.Settings{Context: "two"}, file, "http://two.example"},
+		"a file, whatever KUBECONFIG is": {config.Settings{Kubeconfig: file}, "no-such-file", "http://one.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.env)
-			config, err := clusterConfig(test.settings)
+			cluster, err := clusterConfig(test.settings)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if config.Host != test.want || config.UserAgent != version.UserAgent || !config.DisableCompression {
-				t.Errorf("the cluster is %s, called by %s", config.Host, config.UserAgent)
+			if cluster.Host != test.want || cluster.UserAgent != version.UserAgent || !cluster.DisableCompression {
+				t.Errorf("the cluster is %s, called by %s", cluster.Host, cluster.UserAgent)
 			}
 		})
 	}
@@ -77,13 +79,13 @@ func TestClusterConfig_FollowsSettingsAndEnvironment(t *testing.T) {
 func TestClusterConfig_ErrorsNameTheCause(t *testing.T) {
 	home := atHome(t, map[string]string{"config": kubeconfig, "broken": "{"})
 	for name, test := range map[string]struct {
-		settings settings
+		settings config.Settings
 		says     string
 	}{
-		"nothing anywhere":         {settings{}, "--kubeconfig"},
-		"a file that is not there": {settings{kubeconfig: filepath.Join(home, "nosuch")}, "nosuch"},
-		"a file that is broken":    {settings{kubeconfig: filepath.Join(home, "broken")}, "broken"},
-		"a context that is not":    {settings{kubeconfig: filepath.Join(home, "config"), context: "three"}, "three"},
+		"nothing anywhere":         {config.Settings{}, "--kubeconfig"},
+		"a file that is not there": {config.Settings{Kubeconfig: filepath.Join(home, "nosuch")}, "nosuch"},
+		"a file that is broken":    {config.Settings{Kubeconfig: filepath.Join(home, "broken")}, "broken"},
+		"a context that is not":    {config.Settings{Kubeconfig: filepath.Join(home, "config"), Context: "three"}, "three"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := clusterConfig(test.settings); err == nil || !strings.Contains(err.Error(), test.says) {
@@ -115,23 +117,23 @@ func TestClientCertificateExpiry_IsThatOfTheConfiguration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "client.crt")
 	succeeds(t, os.WriteFile(file, first, 0o600))
 	inFile := newClientCertificateExpiry(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CertFile: file}})
-	if got := valueOf(t, inFile); got != expiryOf(t, first) {
+	if got := servertest.ValueOf(t, inFile); got != expiryOf(t, first) {
 		t.Errorf("a file: %.0f", got)
 	}
 	succeeds(t, os.WriteFile(file, second, 0o600))
-	if got := valueOf(t, inFile); got != expiryOf(t, second) {
+	if got := servertest.ValueOf(t, inFile); got != expiryOf(t, second) {
 		t.Errorf("a file that has changed: %.0f", got)
 	}
 	for name, test := range map[string]struct {
-		config rest.TLSClientConfig
-		want   float64
+		cluster rest.TLSClientConfig
+		want    float64
 	}{
 		"data":           {rest.TLSClientConfig{CertData: first}, expiryOf(t, first)},
 		"none":           {rest.TLSClientConfig{}, 0},
 		"missing file":   {rest.TLSClientConfig{CertFile: file + ".missing"}, 0},
 		"no certificate": {rest.TLSClientConfig{CertData: []byte("text")}, 0},
 	} {
-		if got := valueOf(t, newClientCertificateExpiry(&rest.Config{TLSClientConfig: test.config})); got != test.want {
+		if got := servertest.ValueOf(t, newClientCertificateExpiry(&rest.Config{TLSClientConfig: test.cluster})); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
@@ -156,7 +158,7 @@ func expiryOf(t *testing.T, certificate []byte) float64 {
 // TestLogClient_WindowIsSmallWithEveryTransport examines the transports of client-go,
 // which wraps them depending on the form of the authority.
 func TestLogClient_WindowIsSmallWithEveryTransport(t *testing.T) {
-	authority := newPair(t, 1, today()).certificate
+	authority := string(expiringIn(t, time.Hour))
 	file := filepath.Join(atHome(t, map[string]string{"ca.crt": authority}), "ca.crt")
 	for name, tls := range map[string]rest.TLSClientConfig{
 		"an authority in a file, as in a cluster": {CAFile: file},
@@ -165,13 +167,13 @@ func TestLogClient_WindowIsSmallWithEveryTransport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var made http.RoundTripper
-			config := &rest.Config{Host: "https://api.example", TLSClientConfig: tls}
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			cluster := &rest.Config{Host: "https://api.example", TLSClientConfig: tls}
+			cluster.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				setLogWindow(next)
 				made = next
 				return next
 			})
-			if _, err := rest.TransportFor(config); err != nil {
+			if _, err := rest.TransportFor(cluster); err != nil {
 				t.Fatal(err)
 			}
 			for wrapper, ok := made.(utilnet.RoundTripperWrapper); ok; wrapper, ok = made.(utilnet.RoundTripperWrapper) {

@@ -12,18 +12,19 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestDescriptors_AreReserved(t *testing.T) {
-	for nofile, want := range map[descriptors]struct{ callers, metrics int }{
+	for nofile, want := range map[serving.Descriptors]struct{ callers, metrics int }{
 		64:        {callers: 32, metrics: 8},
 		1024:      {callers: 512, metrics: 128},
 		4096:      {callers: 3072, metrics: 256},
 		5120:      {callers: 4096, metrics: 256},
 		1_048_576: {callers: 4096, metrics: 256},
 	} {
-		if callers, metrics := nofile.forCallers(4096), nofile.forMetrics(); callers != want.callers || metrics != want.metrics {
+		if callers, metrics := nofile.ForCallers(4096), nofile.ForMetrics(maxMetricsConnections); callers != want.callers || metrics != want.metrics {
 			t.Errorf("%d: %d connections of callers and %d for metrics, want %+v", nofile, callers, metrics, want)
 		}
 		got := checkDescriptors(nofile, 4096)
@@ -113,7 +114,7 @@ func TestDescriptors_HealthAndMetricsAreServedWhenCallersTakeAll(t *testing.T) {
 
 // TestDescriptors_WarnNothingIfTheyAreMany starts a service with the limit of this machine.
 func TestDescriptors_WarnNothingIfTheyAreMany(t *testing.T) {
-	if openFiles() < 4096+maxReservedDescriptors {
+	if serving.OpenFiles() < 4096+serving.MaxReservedDescriptors {
 		t.Skip("this machine allows few open files")
 	}
 	if s := startLimited(t, "$(ulimit -Hn)"); strings.Contains(s.log, "open files") {

@@ -1,5 +1,3 @@
-// Kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC
-// and gRPC-Web. docs/flags.md describes its flags.
 package main
 
 import (
@@ -14,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/logging"
 )
 
 func main() {
@@ -44,11 +45,11 @@ several values separated by commas. docs/flags.md describes each flag.
 `
 
 // usage returns the output of --help.
-func usage(groups []flagGroup) string {
+func usage(groups []config.FlagGroup) string {
 	var text strings.Builder
 	text.WriteString(usageHead)
 	for _, group := range groups {
-		text.WriteString("\n" + group.title + ":\n" + group.flags.FlagUsagesWrapped(usageColumns))
+		text.WriteString("\n" + group.Title + ":\n" + group.Flags.FlagUsagesWrapped(config.UsageColumns))
 	}
 	return text.String()
 }
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case checkCommand:
 		return orUsage(runCheck(ctx, args[1:], out), out, checkUsage())
 	}
-	return orUsage(runService(ctx, args), out, usage(new(settings).flagGroups()))
+	return orUsage(runService(ctx, args), out, usage(new(config.Settings).FlagGroups()))
 }
 
 // orUsage prints the usage of a command instead of returning the error that it was requested.
@@ -85,7 +86,7 @@ const helpCommand = "help"
 func printHelp(args []string, out io.Writer) error {
 	switch {
 	case len(args) == 0:
-		return orUsage(pflag.ErrHelp, out, usage(new(settings).flagGroups()))
+		return orUsage(pflag.ErrHelp, out, usage(new(config.Settings).FlagGroups()))
 	case len(args) == 1 && args[0] == checkCommand:
 		return orUsage(pflag.ErrHelp, out, checkUsage())
 	case len(args) == 1 && args[0] == versionCommand:
@@ -97,12 +98,12 @@ func printHelp(args []string, out io.Writer) error {
 
 // runService serves until the context is done.
 func runService(ctx context.Context, args []string) error {
-	read, err := parse(args, os.LookupEnv, nil)
+	read, err := config.Parse(args, os.LookupEnv, nil)
 	if err != nil {
 		return err
 	}
 	level := &slog.LevelVar{}
-	level.Set(read.logLevel)
-	slog.SetDefault(slog.New(newLogHandler(os.Stderr, read.logFormat, level)))
-	return serve(ctx, read.settings, valuesOf(read.flags), newReloader(args, os.LookupEnv, read, level))
+	level.Set(read.LogLevel)
+	slog.SetDefault(slog.New(logging.NewHandler(os.Stderr, read.LogFormat, level)))
+	return serve(ctx, read.Settings, config.ValuesOf(read.Flags), config.NewReloader(args, os.LookupEnv, read, level))
 }

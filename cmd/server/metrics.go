@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/logging"
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -40,24 +42,24 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 		return nil, fmt.Errorf("--metrics-listen %s: %w", address, err)
 	}
 	slog.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
-	httpServer := &http.Server{
+	Server := &http.Server{
 		Handler:           metricsHandler(load, admin, collected),
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      scrapeTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          newConnectionLog(),
+		MaxHeaderBytes:    serving.MaxHeaderBytes,
+		ErrorLog:          logging.NewConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
-	bound := boundConnections(listener, openFiles().forMetrics(), maxMetricsConnectionsOfAddress, nil)
+	bound := serving.Bound(listener, serving.OpenFiles().ForMetrics(maxMetricsConnections), maxMetricsConnectionsOfAddress, nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpServer.Serve(bound); !errors.Is(err, http.ErrServerClosed) {
+		if err := Server.Serve(bound); !errors.Is(err, http.ErrServerClosed) {
 			slog.Error("metrics are no longer served", "error", err)
 		}
 	}()
 	return func() {
-		_ = httpServer.Close()
+		_ = Server.Close()
 		<-served
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
@@ -33,7 +37,7 @@ import (
 // startMetrics serves metrics until the test ends, and returns their address.
 func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
 	t.Helper()
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil, collected...)
 	succeeds(t, err)
 	t.Cleanup(stop)
@@ -41,10 +45,8 @@ func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) 
 }
 
 // addressIn returns the address that serveMetrics logged. A log line of a cache can precede it.
-func addressIn(logged *capturedLog) string {
-	logged.mu.Lock()
-	defer logged.mu.Unlock()
-	line := regexp.MustCompile(`msg=metrics address=(\S+)`).FindStringSubmatch(logged.text.String())
+func addressIn(logged *servertest.Log) string {
+	line := regexp.MustCompile(`msg=metrics address=(\S+)`).FindStringSubmatch(logged.String())
 	if line == nil {
 		return ""
 	}
@@ -67,16 +69,16 @@ func ask(t *testing.T, method, url string) (status int, text string) {
 // serviceMetrics returns all collectors of a service with one cache.
 func serviceMetrics(t *testing.T) []prometheus.Collector {
 	t.Helper()
-	config := &rest.Config{Host: "http://127.0.0.1:1"} // no server listens there
-	hub, err := informerhub.New(config, informerhub.Options{})
+	cluster := &rest.Config{Host: "http://127.0.0.1:1"} // no server listens there
+	hub, err := informerhub.New(cluster, informerhub.Options{})
 	succeeds(t, err)
 	t.Cleanup(hub.Close)
-	clients, err := auth.NewClientFactory(config, change.NoteOutcome)
+	clients, err := auth.NewClientFactory(cluster, change.NoteOutcome)
 	succeeds(t, err)
 	asked, cancel := context.WithCancel(t.Context())
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
-	reviews := newCallers(settings{auth: authCluster}, clients).reviews
+	reviews := newCallers(config.Settings{Auth: config.AuthCluster}, clients).reviews
 	return []prometheus.Collector{observe.NewMetrics(), observe.NewCollector(hub, reviews), observe.NewTotals(hub), observe.NewUnread(observe.NewUsage()), new(health.Readiness).Metric(), memorylimit.NewMonitor()}
 }
 
@@ -101,11 +103,21 @@ func TestMetrics_PassPrometheusLinter(t *testing.T) {
 	}
 }
 
+// reloaderOf returns the reloader of a configuration file without fields.
+func reloaderOf(t *testing.T) *config.Reloader {
+	t.Helper()
+	none := func(string) (string, bool) { return "", false }
+	args := []string{"--config", "config/testdata/empty.yaml"}
+	read, err := config.Parse(args, none, nil)
+	succeeds(t, err)
+	return config.NewReloader(args, none, read, &slog.LevelVar{})
+}
+
 // TestMetrics_AreDescribedInTheDocumentation compares the metrics and their labels with the tables of
 // docs/metrics.md.
 func TestMetrics_AreDescribedInTheDocumentation(t *testing.T) {
-	reloaded, connections := newReloadMetrics(), newConnectionCounts()
-	all := append(serviceMetrics(t), new(certificateExpiry).metric(), connections.open, connections.closed, newClientCertificateExpiry(&rest.Config{}), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
+	all := append(serviceMetrics(t), new(serving.CertificateExpiry).Metric(), newClientCertificateExpiry(&rest.Config{}), restClientMetrics, buildInfo())
+	all = append(append(all, serving.NewCounts().Metrics()...), reloaderOf(t).Collectors()...)
 	var served []string
 	for _, collected := range all {
 		descs := make(chan *prometheus.Desc)
@@ -148,7 +160,7 @@ func TestMetrics_AreServedByGETAtOnePath(t *testing.T) {
 }
 
 func TestMetrics_StopClosesTheListener(t *testing.T) {
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil)
 	succeeds(t, err)
 	url := addressIn(logged)
@@ -159,17 +171,17 @@ func TestMetrics_StopClosesTheListener(t *testing.T) {
 	if status := get(t, url); status != 0 {
 		t.Errorf("after: %d", status)
 	}
-	if logged.count("level=ERROR") > 0 {
-		t.Errorf("the log is %s", logged.text.String())
+	if logged.Count("level=ERROR") > 0 {
+		t.Errorf("the log is %s", logged.String())
 	}
 }
 
 func TestMetrics_AreDisabledWithoutAddress(t *testing.T) {
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	stop, err := serveMetrics("", http.NotFoundHandler(), nil)
 	succeeds(t, err)
 	stop()
-	if logged.count("metrics") > 0 {
+	if logged.Count("metrics") > 0 {
 		t.Error("the log contains metrics")
 	}
 }
@@ -186,12 +198,12 @@ func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	answer := httptest.NewRecorder()
 	handler := metricsHandler(http.NotFoundHandler(), nil, []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
-		t.Errorf("status is %d, and the log is %s", answer.Code, logged.text.String())
+	if answer.Code != http.StatusInternalServerError || logged.Count("twice") == 0 {
+		t.Errorf("status is %d, and the log is %s", answer.Code, logged.String())
 	}
 }
 

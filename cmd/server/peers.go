@@ -24,7 +24,7 @@ const (
 	maxLoadBytes = 256 << 10
 )
 
-// peers are the replicas behind a DNS name, including this one.
+// Peers are the replicas behind a DNS name, including this one.
 type peers struct {
 	address string // HOST:PORT; the port is that of their metrics
 	client  *http.Client

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
@@ -157,15 +158,15 @@ type ownPermissions struct {
 }
 
 // newOwnPermissions returns the permissions that the service needs with the settings.
-func newOwnPermissions(s settings, clients *auth.ClientFactory) *ownPermissions {
+func newOwnPermissions(s config.Settings, clients *auth.ClientFactory) *ownPermissions {
 	permissions := &ownPermissions{client: clients.ForService().Typed}
-	if s.auth == authCluster {
+	if s.Auth == config.AuthCluster {
 		permissions.needed = neededPermissions
 	}
 	return permissions
 }
 
-// follow checks the permissions at an interval until the context is done.
+// Follow checks the permissions at an interval until the context is done.
 func (o *ownPermissions) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		interval := ownPermissionsInterval

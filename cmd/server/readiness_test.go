@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
@@ -147,7 +148,7 @@ func TestReadiness_DoesNotWaitForWhatTheClusterDoesNotServe(t *testing.T) {
 }
 
 func TestContact_IsLoggedWhenItIsLostAndWhenItReturns(t *testing.T) {
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	faketime.Test(t, func(t *testing.T) {
 		var stale atomic.Bool
 		go followContact(t.Context(), func() informerhub.Freshness { return informerhub.Freshness{Stale: stale.Load()} })
@@ -165,7 +166,7 @@ func TestContact_IsLoggedWhenItIsLostAndWhenItReturns(t *testing.T) {
 			stale.Store(step.stale)
 			time.Sleep(10 * contactInterval)
 			synctest.Wait()
-			lost, returned := logged.count("no contact to the API server"), logged.count("contact to the API server again")
+			lost, returned := logged.Count("no contact to the API server"), logged.Count("contact to the API server again")
 			if lost != step.lost || returned != step.returned {
 				t.Errorf("%s: %d lines that contact is lost and %d that it has returned, want %d and %d",
 					step.name, lost, returned, step.lost, step.returned)

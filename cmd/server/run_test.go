@@ -3,7 +3,11 @@ package main
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/spf13/pflag"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
@@ -36,5 +40,23 @@ func TestRun_SuggestsWhatWasMeant(t *testing.T) {
 		if err := run(t.Context(), strings.Fields(args), &printed); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// TestHelp_IsShort bounds the lines of --help, and the help of each flag: docs/flags.md has the
+// details.
+func TestHelp_IsShort(t *testing.T) {
+	groups := new(config.Settings).FlagGroups()
+	for line := range strings.Lines(usage(groups)) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 100 {
+			t.Errorf("longer than 100 characters: %s", line)
+		}
+	}
+	for _, group := range groups {
+		group.Flags.VisitAll(func(flag *pflag.Flag) {
+			if length := utf8.RuneCountInString(flag.Usage); length == 0 || length > 100 {
+				t.Errorf("the help of --%s has %d characters, want 1 to 100", flag.Name, length)
+			}
+		})
 	}
 }

@@ -12,6 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 )
 
 // listenAnywhere returns a listener on a free loopback port.
@@ -26,7 +31,7 @@ func listenAnywhere(t *testing.T) net.Listener {
 
 // serveHTTP serves a handler until the context is done, and then shuts down.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, endStreams func()) error {
-	started := &running{endStreams: endStreams, http: startHTTP(listener, handler)}
+	started := &running{endStreams: endStreams, http: serving.Start(listener, handler)}
 	return errors.Join(started.wait(ctx), started.shutdown())
 }
 
@@ -104,7 +109,7 @@ func TestShutdown_StopsPartsInOrder(t *testing.T) {
 			note("streams end")()
 			close(streamsEnd)
 		},
-		http:               startHTTP(listener, handler),
+		http:               serving.Start(listener, handler),
 		stopAuthentication: note("authentication stops"),
 		stopMetrics:        note("metrics stop"),
 		closeCaches:        note("caches close"),
@@ -212,4 +217,48 @@ func TestRun_StartErrorsNameTheCause(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestServe_ConnectionsSufficeForAllStreamsOfACaller opens as many streams as a caller can have, a few
+// hundred at a time, by a client that opens a connection for each until the first is established.
+func TestServe_ConnectionsSufficeForAllStreamsOfACaller(t *testing.T) {
+	s, err := config.Read([]string{"--listen", "127.0.0.1:0"}, func(string) (string, bool) { return "", false })
+	succeeds(t, err)
+	edge, err := serving.Listen(serving.Options{
+		Address: s.Listen, MaxConnections: s.MaxConnections, MaxConnectionsPerAddress: s.MaxConnectionsPerAddress,
+	})
+	succeeds(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	stream := func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	go func() { done <- serveHTTP(ctx, edge, http.HandlerFunc(stream), func() {}) }()
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	reading, leave := context.WithCancel(t.Context())
+	var opening errgroup.Group
+	opening.SetLimit(s.MaxConnectionsPerAddress / 4)
+	for range s.Limits.Streams {
+		opening.Go(func() error {
+			request, err := http.NewRequestWithContext(reading, http.MethodPost, edge.URL(), strings.NewReader("{}"))
+			if err != nil {
+				return err
+			}
+			answer, err := transport.RoundTrip(request)
+			if err == nil {
+				context.AfterFunc(reading, func() { _ = answer.Body.Close() })
+			}
+			return err
+		})
+	}
+	if err := opening.Wait(); err != nil {
+		t.Error(err)
+	}
+	leave()
+	transport.CloseIdleConnections()
+	stop()
+	succeeds(t, <-done)
 }

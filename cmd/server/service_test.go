@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 )
 
 // TestService_PartsOfTheMemoryLimitFit adds up what callers can use of the memory, and what the process uses
@@ -15,7 +17,7 @@ func TestService_PartsOfTheMemoryLimitFit(t *testing.T) {
 	const itself = 40 << 20
 	for _, limit := range []int64{512 << 20, 1 << 30, 2 << 30, 8 << 30} {
 		debug.SetMemoryLimit(limit)
-		service, err := newService(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, settings{auth: "none"}, nil)
+		service, err := newService(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, config.Settings{Auth: "none"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 )
 
 // shutdownTimeout bounds the time for calls to finish at shutdown.
@@ -16,7 +18,7 @@ type running struct {
 	stopBackground     func()
 	endReadiness       func()
 	endStreams         func()
-	http               *httpServer
+	http               *serving.Server
 	stopAuthentication func()
 	stopMetrics        func()
 	closeCaches        func()
@@ -32,15 +34,15 @@ type step struct {
 // shutdownSteps returns the parts of a shutdown in their order, each with the reason for its place.
 func (r *running) shutdownSteps() []step {
 	return []step{
-		{"background tasks", do(r.stopBackground)},   // nothing sets readiness to true after the next step
-		{"readiness", do(r.endReadiness)},            // load balancers send new calls to other replicas
-		{"streams", do(r.endStreams)},                // streams do not end by themselves; they resume at other replicas
-		{"listener", r.http.closeListener},           // clients of the ended streams do not return to this one
-		{"calls", r.http.finishCalls},                // calls have shutdownTimeout, and the parts below still run for them
-		{"authentication", do(r.stopAuthentication)}, // finishing calls needed it
-		{"metrics", do(r.stopMetrics)},               // finishing calls are counted
-		{"caches", do(r.closeCaches)},                // finishing calls read from them
-		{"traces", do(r.stopTraces)},                 // the spans of all parts have ended
+		{"background tasks", do(r.stopBackground)},                             // nothing sets readiness to true after the next step
+		{"readiness", do(r.endReadiness)},                                      // load balancers send new calls to other replicas
+		{"streams", do(r.endStreams)},                                          // streams do not end by themselves; they resume at other replicas
+		{"listener", r.http.CloseListener},                                     // clients of the ended streams do not return to this one
+		{"calls", func() error { return r.http.FinishCalls(shutdownTimeout) }}, // calls have shutdownTimeout, and the parts below still run for them
+		{"authentication", do(r.stopAuthentication)},                           // finishing calls needed it
+		{"metrics", do(r.stopMetrics)},                                         // finishing calls are counted
+		{"caches", do(r.closeCaches)},                                          // finishing calls read from them
+		{"traces", do(r.stopTraces)},                                           // the spans of all parts have ended
 	}
 }
 
@@ -55,9 +57,9 @@ func do(stop func()) func() error {
 	}
 }
 
-// wait blocks until the context is done, or the listener fails.
+// Wait blocks until the context is done, or the listener fails.
 func (r *running) wait(ctx context.Context) error {
-	err := r.http.wait(ctx)
+	err := r.http.Wait(ctx)
 	if err == nil {
 		slog.Info("shutting down")
 	}

@@ -20,6 +20,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/logging"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
@@ -122,7 +123,7 @@ func (e *traceErrors) Handle(err error) {
 		return
 	}
 	e.loggedAt = time.Now()
-	slog.Warn("spans are not exported", "error", shortened(err.Error()))
+	slog.Warn("spans are not exported", "error", logging.Shortened(err.Error()))
 }
 
 // traceProblems logs the problems that OpenTelemetry reports, such as a variable that it cannot parse, without

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/internal/servertest"
 )
 
 // TestTraces_CredentialsOfTheCollectorAreNotLogged sets variables that cannot be parsed.
@@ -17,7 +19,7 @@ func TestTraces_CredentialsOfTheCollectorAreNotLogged(t *testing.T) {
 	} {
 		for _, protocol := range []string{"http/protobuf", "grpc"} {
 			t.Run(name+" "+protocol, func(t *testing.T) {
-				logged := captureLog(t)
+				logged := servertest.CaptureLog(t)
 				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 				t.Setenv(name, value)
 				traces, err := newTraces(t.Context(), true)
@@ -25,7 +27,7 @@ func TestTraces_CredentialsOfTheCollectorAreNotLogged(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				traces.stop()
-				if text := logged.text.String(); strings.Contains(text, secret) || err == nil && !strings.Contains(text, "environment variables") {
+				if text := logged.String(); strings.Contains(text, secret) || err == nil && !strings.Contains(text, "environment variables") {
 					t.Errorf("the log is %s", text)
 				}
 			})
@@ -34,9 +36,9 @@ func TestTraces_CredentialsOfTheCollectorAreNotLogged(t *testing.T) {
 }
 
 func TestTraceErrors_AreShort(t *testing.T) {
-	logged := captureLog(t)
+	logged := servertest.CaptureLog(t)
 	(&traceErrors{}).Handle(errors.New(strings.Repeat("the response of the collector ", 10_000)))
-	if length := len(logged.text.String()); length == 0 || length > 2*maxForeignText {
+	if length := len(logged.String()); length == 0 || length > 2*256 {
 		t.Errorf("%d bytes", length)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
@@ -40,15 +41,13 @@ const (
 // outputFlags returns the flags of a command that prints a result.
 func outputFlags(output *string) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("Output", pflag.ContinueOnError)
-	flags.VarP(choice{output, []string{outputText, outputJSON}}, "output", "o", "the format of the output")
-	flags.Lookup("output").DefValue = outputText
-	*output = outputText
+	flags.VarP(config.NewChoice(output, outputText, outputJSON), "output", "o", "the format of the output")
 	return flags
 }
 
 func versionUsage() string {
 	return "Print the version of kubeconnect, and the commit that it was built from.\n\n" +
-		"Usage:\n  kubeconnect version [flags]\n\nFlags:\n" + outputFlags(new(string)).FlagUsagesWrapped(usageColumns)
+		"Usage:\n  kubeconnect version [flags]\n\nFlags:\n" + outputFlags(new(string)).FlagUsagesWrapped(config.UsageColumns)
 }
 
 // buildInfo returns a metric with the version in its labels.
