@@ -518,6 +518,8 @@ func (c *Cache) list(began time.Time) (failure error, isRunning bool) {
 }
 
 // log logs about a cache. Of a private cache, which serves a single stream, everything is for debugging.
+//
+//nolint:contextcheck // a cache outlives the calls that use it
 func (c *Cache) log(level slog.Level, message string, attributes ...any) {
 	if c.isPrivate {
 		level = slog.LevelDebug

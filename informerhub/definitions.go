@@ -91,6 +91,7 @@ func (d *definitions) join(ctx context.Context, u *upstream, stop context.Cancel
 	return func() { d.leave(u) }
 }
 
+//nolint:contextcheck // the watch outlives the cache that begins it
 func (d *definitions) enter(u *upstream, stop context.CancelFunc) *definitionsSession {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -207,6 +207,7 @@ func (h *Hub) hasCache(resource Resource) bool {
 	return ok && !running.cache.hasEnded()
 }
 
+//nolint:contextcheck // a cache outlives the call that starts it
 func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -98,6 +98,8 @@ func (t *traces) transport(next http.RoundTripper) http.RoundTripper {
 }
 
 // stop exports the last spans, for stopTracesTimeout at most.
+//
+//nolint:contextcheck // after the context of the service is done
 func (t *traces) stop() {
 	if t == nil {
 		return

@@ -126,7 +126,7 @@ func (g *group) startService(ctx context.Context, kubeconfig, listen, logFile st
 			if !ok {
 				return "", errors.New("the service did not start")
 			}
-			fmt.Fprintln(log, line)
+			_, _ = fmt.Fprintln(log, line)
 			found := addressPattern.FindStringSubmatch(line)
 			if found == nil {
 				fmt.Println("  " + line)
@@ -141,9 +141,9 @@ func (g *group) startService(ctx context.Context, kubeconfig, listen, logFile st
 }
 
 func writeLog(log *os.File, lines <-chan string) {
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	for line := range lines {
-		fmt.Fprintln(log, line)
+		_, _ = fmt.Fprintln(log, line)
 	}
 }
 

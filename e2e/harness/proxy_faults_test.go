@@ -64,7 +64,7 @@ func sink(t *testing.T, received chan<- string) (address string) {
 		}
 		defer connection.Close()
 		line := hear(connection)
-		fmt.Fprintln(connection, line)
+		_, _ = fmt.Fprintln(connection, line)
 		received <- line
 	}()
 	return listener.Addr().String()

@@ -1,6 +1,7 @@
 package loglines
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -137,7 +138,9 @@ func (w *world) restart(name LogName) {
 func (w *world) resume() {
 	w.collect()
 	w.reader.end()
-	<-w.reader.ended
+	if err := <-w.reader.ended; err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Error(err)
+	}
 	w.collect()
 	resume := w.reader.positions
 	w.begin(resume)

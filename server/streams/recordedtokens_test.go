@@ -33,7 +33,7 @@ func recordedTokens(t *testing.T) (tokens []recordedToken) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var token recordedToken
 		if err := json.Unmarshal(lines.Bytes(), &token); err != nil {

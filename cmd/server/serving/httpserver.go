@@ -106,6 +106,8 @@ func (h *Server) CloseListener() error {
 }
 
 // FinishCalls waits until the calls have ended, for the timeout at most, and closes their connections.
+//
+//nolint:contextcheck // calls finish after the context of the service is done
 func (h *Server) FinishCalls(timeout time.Duration) error {
 	if h == nil {
 		return nil
@@ -159,6 +161,8 @@ func (d *drainable) serveConn(conn net.Conn) {
 
 // drain lets the open streams of the server's connection continue, and makes the client open
 // another connection for new calls.
+//
+//nolint:contextcheck // the shutdown of a connection is not a part of the call that begins it
 func drain(Server *http.Server) {
 	ended, end := context.WithCancel(context.Background())
 	end() // so that Shutdown does not wait

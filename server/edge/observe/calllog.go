@@ -130,6 +130,7 @@ func (l *CallLog) summarize() {
 	}
 }
 
+//nolint:contextcheck // the context of the call has ended
 func (l *CallLog) write(c *call.Call, level slog.Level, message string) {
 	ctx := context.Background() // that of the call has ended
 	if slog.Default().Enabled(ctx, level) {

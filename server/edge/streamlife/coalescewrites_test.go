@@ -32,7 +32,8 @@ func TestCoalesceWrites_UnreadStreamsEnd(t *testing.T) {
 				defer response.Body.Close()
 			}
 			select {
-			case <-ended:
+			case err := <-ended:
+				t.Log(err)
 			case <-t.Context().Done():
 				t.Fatal("the stream stands still")
 			}
