@@ -49,9 +49,13 @@ devcluster:
 		$(KUBERNETES_FLAGS) -ldflags '-s -w $(KUBERNETES_LDFLAGS)' .
 
 .PHONY: console
-console: clients/node_modules/.installed
+console: .cache/console.built
+
+.cache/console.built: clients/node_modules/.installed $(shell find clients/ts clients/web -type f \
+		! -path '*/node_modules/*' ! -path '*/dist/*' ! -path '*/test/*')
 	$(say) 'console: build the console and the TypeScript client'
 	@cd clients && $(NPM) run --silent build
+	@mkdir -p $(@D) && touch $@
 
 clients/node_modules/.installed: clients/package.json clients/package-lock.json clients/ts/package.json clients/web/package.json
 	$(say) 'clients: install the dependencies of the TypeScript client and the console'
@@ -94,8 +98,8 @@ bin/issuer:
 e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) build -o bin/docs-watch ./docs/snippets/go/watch
-	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
-	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) test -race -c -o /dev/null ./...) || exit 1; done
+	@$(GO) list -race -test -export ./auth ./e2e/... >/dev/null
+	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) list -race -test -export ./... >/dev/null) || exit 1; done
 
 # What an image of this checkout says of its source.
 REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
@@ -127,12 +131,37 @@ run: build .venv/.installed ## Serve a demo cluster on 127.0.0.1:8080, or the on
 
 ##@ Check
 
+.PHONY: quick
+quick: ## Check what has changed since main: formats, vet, unit tests of it and of what depends on it.
+	@GO='$(GO)' sh tools/quick.sh
+
+# The packages whose tests need no control plane, without the rules for the repository in its root. The tests of
+# the other packages share e2e/kit: they are skipped without E2E=1, but take long to link.
+UNIT = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | \
+	grep -Ev '/e2e/kit|/kubeconnect/kubeconnect ' | cut -d ' ' -f 1)
+
+.PHONY: unit
+unit: console .venv/.installed .cache/wheels/.downloaded ## Run the unit tests of all languages, without the race detector.
+	$(say) 'unit: Go'
+	@$(GO) test . $(UNIT)
+	$(say) 'unit: Python'
+	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
+	$(say) 'unit: TypeScript'
+	@cd clients && $(NPM) test --silent
+
 .PHONY: test
 test: check e2e ## Test everything, from a clean checkout.
 	$(say) 'all tests passed'
 
+# The parts of `make check` that run at the same time, JOBS of them: most use one processor. Generated code is
+# compared first, because that writes it.
+JOBS ?= 2
+PARTS = check-python check-ts docs check-go
+SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
+
 .PHONY: check
-check: check-proto check-go check-python check-ts docs ## Run everything except the end-to-end tests.
+check: check-proto ## Run everything except the end-to-end tests.
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) $(SYNC) $(PARTS)
 
 .PHONY: check-proto
 check-proto: clients/node_modules/.installed .venv/.installed
@@ -144,28 +173,45 @@ check-proto: clients/node_modules/.installed .venv/.installed
 	@sh tools/drift.sh
 
 .PHONY: check-go
-check-go: console
-	$(say) 'go: gofmt, vet, staticcheck'
+check-go: vet-go test-go
+
+# The other Go modules, except for that of the control plane, whose build has flags of its own.
+MODULES = e2e/deploy e2e/monitoring e2e/issuer tools/release
+ERRCHECK = errcheck -exclude $(CURDIR)/tools/errcheck.txt
+# What runs for callers, and must end with their calls; not what tests share.
+SERVICE_PACKAGES = $$($(GO) list ./auth/... ./cmd/... ./informerhub/... ./internal/... ./server/... | grep -v 'test$$')
+
+.PHONY: vet-go
+vet-go: console bin/contextcheck
+	$(say) 'go: gofmt, vet, staticcheck, errcheck, contextcheck'
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt on: $$unformatted"; exit 1; }
 	@$(GO) vet ./...
 	@$(TOOL) staticcheck ./...
+	@$(TOOL) $(ERRCHECK) ./...
+	@bin/contextcheck -test=false $(SERVICE_PACKAGES)
 	$(say) 'go: vet of the control plane (the first time this compiles Kubernetes: several minutes)'
 	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
-	$(say) 'go: vet and staticcheck of the tests of the chart'
-	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
-	$(say) 'go: vet and staticcheck of the tests of the alerts and the dashboard'
-	@cd e2e/monitoring && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
-	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
-	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
-	$(say) 'go: vet and staticcheck of the program that builds releases'
-	@cd tools/release && $(GO) vet ./... && $(GO) tool -modfile=../go.mod staticcheck ./...
+	$(say) 'go: vet, staticcheck and errcheck of the other modules: $(MODULES)'
+	@for module in $(MODULES); do \
+		(cd $$module && $(GO) vet ./... && $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && \
+			$(GO) tool -modfile=$(CURDIR)/tools/go.mod $(ERRCHECK) ./...) || exit 1; done
+
+bin/contextcheck: tools/go.mod tools/go.sum tools/contextcheck/main.go
+	@cd tools && $(GO) build -o ../bin/contextcheck ./contextcheck
+
+# What vet finds in tests, vet-go finds. The packages with the longest tests are first, so that the others run
+# next to them. The rules for the repository, in its root, start no goroutine: with the race detector they would
+# need twenty times as long.
+.PHONY: test-go
+test-go: console
 	$(say) 'go: tests with the race detector'
-	@$(GO) test -race ./...
+	@$(GO) test -race -vet=off ./server ./server/... ./informerhub/... ./auth $(UNIT)
+	@$(GO) test -vet=off .
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
-	@cd e2e/deploy && $(GO) test ./...
-	@cd e2e/monitoring && $(GO) test -count=1 ./...
+	@cd e2e/deploy && $(GO) test -vet=off ./...
+	@cd e2e/monitoring && $(GO) test -vet=off -count=1 ./...
 	$(say) 'go: build the image twice (the first time this compiles the service for arm64)'
-	@cd tools/release && $(GO) test ./...
+	@cd tools/release && $(GO) test -vet=off ./...
 
 # Python programs outside of the client.
 PROGRAMS = ../../e2e/callers/python ../../bench/python ../../bench/drills
@@ -214,11 +260,11 @@ minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
 .PHONY: e2e
 e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -vet=off -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
-	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
+	@cd e2e/deploy && E2E=1 $(GO) test -race -vet=off -count=1 -timeout $(call minutes,20) ./...
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
-	@cd e2e/monitoring && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./alerts
+	@cd e2e/monitoring && E2E=1 $(GO) test -race -vet=off -count=1 -timeout $(call minutes,10) ./alerts
 
 # The previous version of Kubernetes, and the tests that depend most on the API server.
 PREVIOUS = 1.36
