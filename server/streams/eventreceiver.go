@@ -40,7 +40,7 @@ func (r *eventReceiver) whileWaiting(ctx context.Context, starting *startingWatc
 	return whileWaiting(ctx, func(ctx context.Context) error { return r.notify(ctx, starting.lease, nil) }, begin)
 }
 
-// notify tells the Receiver which namespaces the events cover, if it does not know it, and warnings.
+// notify notifies the Receiver of the namespaces that the events cover, if it does not know them, and of warnings.
 func (r *eventReceiver) notify(ctx context.Context, lease *access.Lease, warnings []string) error {
 	if !r.uncovers {
 		if len(warnings) == 0 {
@@ -99,7 +99,7 @@ func (r *eventReceiver) rescope(ctx context.Context) error {
 // scope implements source.
 func (r *eventReceiver) scope() auth.Namespaces { return r.watch.scope }
 
-// repeat implements source: a Receiver is told nothing while nothing happens.
+// repeat implements source: a Receiver receives nothing while nothing happens.
 func (r *eventReceiver) repeat(context.Context, bool) error { return nil }
 
 // markedAt implements source.

@@ -73,7 +73,7 @@ func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) (watchB
 	return s.watch.watcher.NextUntil(ctx, changed)
 }
 
-// markedAt implements source. The client can be told nothing at a position that it cannot resume at.
+// markedAt implements source. Nothing is repeated at a position that it cannot resume at.
 func (s *eventSender) markedAt() (time.Time, bool) { return s.freshAt, s.delivered != nil }
 
 // scope implements source.

@@ -27,9 +27,9 @@ type source[Item any] interface {
 	// send sends an item, by leasedStream.send.
 	send(ctx context.Context, item Item) error
 	// repeat sends that the client still has everything, or that what it has may be stale, and nothing else. After it was sent
-	// as stale, next returns an item at once that tells the client that it is current again.
+	// as stale, next returns an item at once that reports that the client is current again.
 	repeat(ctx context.Context, stale bool) error
-	// markedAt returns when the client was last told how current the stream is; false if there is nothing to repeat.
+	// markedAt returns when a message last reported how current the stream is; false if there is nothing to repeat.
 	markedAt() (time.Time, bool)
 	// scope returns the namespaces that the source reads, and rescope switches to those of the lease.
 	scope() auth.Namespaces

@@ -172,7 +172,7 @@ type watchPart struct {
 
 // watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
 type watchSender interface {
-	// whileWaiting calls begin, and tells the client that the watch waits until begin returns.
+	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
 	whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error)
 	// follow sends events until the client disconnects or the watch ends, and closes the watch.
 	follow(ctx context.Context, w *watch) error
