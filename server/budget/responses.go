@@ -29,7 +29,7 @@ const (
 	writePatience = 30 * time.Second
 )
 
-// responseMemory bounds the memory of unary responses, in all and for each caller.
+// Responses bounds the memory of unary responses, in all and for each caller.
 //
 // A call reserves memory before it builds its response, and releases it after the response has been
 // written to the connection. Connect encodes, compresses and writes a response after the handler of

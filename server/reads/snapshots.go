@@ -53,7 +53,7 @@ func (s *Snapshots) compile(ctx context.Context, text string) (*filter.Filter, e
 	return compiled, ledger.HoldShared(ctx, compiled, compiled.Bytes())
 }
 
-// listResult is the snapshot of a selection, with its origin.
+// Result is the snapshot of a selection, with its origin.
 type Result struct {
 	resource informerhub.Resource
 	Snapshot informerhub.Snapshot

@@ -255,7 +255,7 @@ func (w *Watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 	return started, nil
 }
 
-// OfWatch returns the tokens of a watch in no scope.
+// tokensFor returns the tokens of a watch in no scope.
 func (w *Watches) tokensFor(resource informerhub.Resource, params WatchParams, related reads.Relation) tokens.Watch {
 	created := tokens.OfWatch(resource, params.hash).InGeneration(w.generation).RelatedBy(related.Texts())
 	if params.page != nil {

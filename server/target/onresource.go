@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
-// cluster finds the resources that requests name. Its methods are safe for concurrent use.
+// Resolver finds the resources that requests name. Its methods are safe for concurrent use.
 type Resolver struct{ hub *informerhub.Hub }
 
 func NewResolver(hub *informerhub.Hub) *Resolver { return &Resolver{hub} }
