@@ -305,7 +305,7 @@ export class FakeService {
   async *#watch(request: WatchManyRequest, signal: AbortSignal): AsyncGenerator<ManyResponse> {
     this.watched.push(...request.watches);
     this.counted.push(...request.counts);
-    let sent: Map<string, string> = new Map();
+    let sent = new Map<string, string>();
     const interruptions = this.#interruptions;
     while (!signal.aborted) {
       if (this.#lost) throw this.#lost;
