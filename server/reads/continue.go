@@ -26,18 +26,6 @@ type continuation struct {
 	scope  auth.Namespaces
 }
 
-// continued returns the list of a page token, for a caller that can read all of it.
-func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, error) {
-	token, err := tokens.ReadPage(params.pageToken, params.query)
-	if err != nil {
-		return nil, err
-	}
-	return target.OnResource(ctx, l.targets, params.Resource, func(resource informerhub.Resource) (*pagedList, error) {
-		c := &continuation{lists: l, params: params, token: token}
-		return c.list(ctx, resource)
-	})
-}
-
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
 	if c.scope, err = c.lists.permissions.Scope(ctx, call.IdentityFrom(ctx), c.access); err != nil {
@@ -183,16 +171,6 @@ func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 	}
 	found.freshness = c.lists.hub.Freshness() // the list can be older
 	return &pagedList{Result: found.Result, token: c.token, complete: true}
-}
-
-// cacheList caches a list that is expensive to create and of which another page may be requested.
-// It reports whether the next page takes no longer than this one.
-func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
-	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
-		return true
-	}
-	identity := call.IdentityFrom(ctx)
-	return l.cache.add(list.token.KeyFor(identity), call.CallerKey(identity), list.Result)
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
@@ -175,4 +176,99 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 	}
 	conditional.SetEncoded(ctx, response, page, view.Messages)
 	return count, nil
+}
+
+// firstOf returns the list that begins with a snapshot.
+func (l *Lists) firstOf(found Result, params listParams) *pagedList {
+	list := &pagedList{Result: found, first: true, complete: true, order: params.order}
+	list.token = tokens.Page{
+		Query: params.query, Served: l.servedAs(found.resource, found.scope, found.related),
+		Namespaces: tokens.Namespaces(found.scope),
+		Position:   found.Snapshot.Position, Incomplete: !found.Snapshot.Complete,
+		Left: uint64(len(found.Snapshot.Objects)),
+	}
+	list.hashed = !tokens.PinsObjects(list.token.Position.Version) || found.related.owner != nil
+	return list
+}
+
+// ServedAs returns the part of a page token that must be equal for all pages of a list; see tokens.ServedAs.
+func (l *Lists) servedAs(resource informerhub.Resource, scope auth.Namespaces, related Relation) string {
+	requested, found := related.Texts()
+	return tokens.ServedAs(resource.Version, l.generation, scope, requested, found)
+}
+
+// completed returns a snapshot with all changes at its version if the list may need more than one
+// page, because other replicas may know of more deletions at that version. If the API server does
+// not confirm the version in time, it returns the snapshot unchanged.
+func (l *Lists) completed(ctx context.Context, found Result, params listParams) (Result, error) {
+	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
+		return found, nil
+	}
+	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completePatience)
+	if err != nil || !complete {
+		return found, err
+	}
+	snapshot, err := found.cache.ListAt(ctx, found.selection, found.Snapshot.Position)
+	if isPast(err) {
+		return found, nil
+	}
+	return l.snapshots.withSnapshot(ctx, found, snapshot, err)
+}
+
+// mayHaveMore reports whether objects may not fit in one page.
+func mayHaveMore(objects []*informerhub.Object, params listParams) bool {
+	return params.pageSize > 0 && len(objects) > params.pageSize || 3*params.view.Capacity(objects) > encode.MaxPageBytes
+}
+
+// continued returns the list of a page token, for a caller that can read all of it.
+func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, error) {
+	token, err := tokens.ReadPage(params.pageToken, params.query)
+	if err != nil {
+		return nil, err
+	}
+	return target.OnResource(ctx, l.targets, params.Resource, func(resource informerhub.Resource) (*pagedList, error) {
+		c := &continuation{lists: l, params: params, token: token}
+		return c.list(ctx, resource)
+	})
+}
+
+// cacheList caches a list that is expensive to create and of which another page may be requested.
+// It reports whether the next page takes no longer than this one.
+func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
+	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
+		return true
+	}
+	identity := call.IdentityFrom(ctx)
+	return l.cache.add(list.token.KeyFor(identity), call.CallerKey(identity), list.Result)
+}
+
+// join adds the joins of a page to a list, for what the caller can read.
+func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) error {
+	if len(params.joins) == 0 {
+		return nil
+	}
+	list.relater = l.snapshots.Relater(params.Selection, list.resource, func(ctx context.Context, read access.Request) (auth.Namespaces, error) {
+		return l.permissions.ScopeIfAny(ctx, call.IdentityFrom(ctx), read)
+	})
+	resolved, err := list.relater.ResolveAll(ctx, params.joins)
+	list.joined = joins.NewPage(resolved, budget.ReserveMore)
+	return err
+}
+
+// FollowOwners resolves the kinds of owners between the objects of a page and their related objects.
+// It sorts the list first if necessary.
+func (l *Lists) followOwners(ctx context.Context, list *pagedList, params listParams) error {
+	if !list.joined.FollowsOwners() {
+		return nil
+	}
+	rows, err := budget.InSlotIf(ctx, list.isLongToSort(), func(ctx context.Context) ([]*informerhub.Object, error) {
+		if err := list.arrange(ctx); err != nil {
+			return nil, err
+		}
+		return list.rowsFor(params)
+	})
+	if err != nil {
+		return err
+	}
+	return list.relater.FollowOwners(ctx, list.joined, rows)
 }

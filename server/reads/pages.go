@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/encode"
@@ -38,48 +37,6 @@ type pagedList struct {
 	hashed   bool         // the hash of the objects is still to be computed
 	joined   *joins.Page  // nil for none
 	relater  *Relater     // of joined; nil for none
-}
-
-// firstOf returns the list that begins with a snapshot.
-func (l *Lists) firstOf(found Result, params listParams) *pagedList {
-	list := &pagedList{Result: found, first: true, complete: true, order: params.order}
-	list.token = tokens.Page{
-		Query: params.query, Served: l.servedAs(found.resource, found.scope, found.related),
-		Namespaces: tokens.Namespaces(found.scope),
-		Position:   found.Snapshot.Position, Incomplete: !found.Snapshot.Complete,
-		Left: uint64(len(found.Snapshot.Objects)),
-	}
-	list.hashed = !tokens.PinsObjects(list.token.Position.Version) || found.related.owner != nil
-	return list
-}
-
-// ServedAs returns the part of a page token that must be equal for all pages of a list; see tokens.ServedAs.
-func (l *Lists) servedAs(resource informerhub.Resource, scope auth.Namespaces, related Relation) string {
-	requested, found := related.Texts()
-	return tokens.ServedAs(resource.Version, l.generation, scope, requested, found)
-}
-
-// completed returns a snapshot with all changes at its version if the list may need more than one
-// page, because other replicas may know of more deletions at that version. If the API server does
-// not confirm the version in time, it returns the snapshot unchanged.
-func (l *Lists) completed(ctx context.Context, found Result, params listParams) (Result, error) {
-	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
-		return found, nil
-	}
-	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completePatience)
-	if err != nil || !complete {
-		return found, err
-	}
-	snapshot, err := found.cache.ListAt(ctx, found.selection, found.Snapshot.Position)
-	if isPast(err) {
-		return found, nil
-	}
-	return l.snapshots.withSnapshot(ctx, found, snapshot, err)
-}
-
-// mayHaveMore reports whether objects may not fit in one page.
-func mayHaveMore(objects []*informerhub.Object, params listParams) bool {
-	return params.pageSize > 0 && len(objects) > params.pageSize || 3*params.view.Capacity(objects) > encode.MaxPageBytes
 }
 
 // isPast reports whether an error means that a cache does not have the state at a version.
@@ -204,4 +161,19 @@ func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, er
 		hash.Write(line)
 	}
 	return string(hash.Sum(nil)[:tokens.HashBytes]), nil
+}
+
+// rowsFor returns the objects that can be in the page: at least all that fit.
+func (l *pagedList) rowsFor(params listParams) ([]*informerhub.Object, error) {
+	objects, err := l.next()
+	if err != nil {
+		return nil, err
+	}
+	limit, mostBytes := mostFor(params)
+	for i, object := range objects[:min(limit, len(objects))] {
+		if mostBytes -= object.Size(); mostBytes < 0 {
+			return objects[:i+1], nil
+		}
+	}
+	return objects[:min(limit, len(objects))], nil
 }

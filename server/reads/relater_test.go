@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/server/joins"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 // TestLiveJoins_KindsOfOwnersAreBounded joins objects with owners of many kinds that are not served.

@@ -2,6 +2,7 @@ package reads
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/conditional"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -182,4 +184,14 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
 		access: access, scope: scope, related: related,
 	}, nil
+}
+
+// notModified returns an error that becomes a 304 if the client of a read by GET has the response that
+// a cache would give now, for a caller with a scope. It must be called after the caller's permissions
+// were checked, and before the cache is read. A stale cache gives a response of its own, because the
+// client must learn that it is stale.
+func notModified(ctx context.Context, cache *informerhub.Cache, scope auth.Namespaces) error {
+	return conditional.Unchanged(ctx, func() (state string, ok bool) {
+		return fmt.Sprintf("%+v %t %q", cache.Revision(), scope.All, scope.Names), !cache.Freshness().Stale
+	})
 }
