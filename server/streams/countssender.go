@@ -10,12 +10,14 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/reads"
 )
 
 // countsSender sends the responses of live counts. It is owned by the goroutine that follows them.
@@ -265,4 +267,27 @@ func (s *countsSender) check() error {
 func (s *countsSender) sendUnder(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 	s.sentAt = time.Now()
 	return s.outlet(ctx, lease, guarded, response)
+}
+
+// liveCounts are the counts of a selection in one scope, and what the client has of them.
+type liveCounts struct {
+	// Set once.
+	lease    *access.Lease
+	scope    auth.Namespaces // the scope of the selection
+	related  reads.Relation
+	cache    *informerhub.Cache
+	endCache func() // releases the cache if it belongs to this stream alone
+	account  ledger.Account
+	follower *follow.Follower[counts.PlanKey, *counts.State]
+
+	at      follow.Moment  // the moment of the counts that the client has; zero if it has none
+	held    counts.Held    // the groups that the client has
+	keeping *ledger.Charge // for held
+}
+
+// close releases everything that belongs to this stream alone.
+func (c *liveCounts) close() {
+	c.follower.Leave(c.account)
+	c.keeping.Release()
+	c.endCache()
 }

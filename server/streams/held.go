@@ -1,11 +1,23 @@
 package streams
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
 	"slices"
 	"sort"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+)
+
+// objectID and versionHash identify an object and its state in a resume token. Two objects of a page
+// have the same identity with a probability of less than 1 to 10⁹, and two states of an object have
+// the same hash with 1 to 4·10⁹.
+type (
+	objectID    [6]byte
+	versionHash [4]byte
 )
 
 // heldObject is an object of a page as the client has it.
@@ -130,4 +142,45 @@ func unmoved(left []heldObject, wanted map[objectID]int) map[objectID]bool {
 		}
 	}
 	return stays
+}
+
+// heldObjectBytes is the size of a held object in a token.
+const heldObjectBytes = len(objectID{}) + len(versionHash{})
+
+// heldOf returns an object as a client has it, with the results of its joins.
+func heldOf(object *informerhub.Object, joined joinedResult) heldObject {
+	held := heldObject{id: idOf(object), object: object, joined: joined}
+	version := sha256.Sum256(append([]byte(object.ResourceVersion()), joined.hash...))
+	copy(held.version[:], version[:])
+	return held
+}
+
+func idOf(object *informerhub.Object) (id objectID) {
+	sum := sha256.Sum256([]byte(object.Key() + "\x00" + object.UID()))
+	copy(id[:], sum[:])
+	return id
+}
+
+// appendHeld appends the objects of a page that begins at an offset to a token.
+func appendHeld(dst []byte, offset int, held []heldObject) []byte {
+	dst = binary.AppendUvarint(dst, uint64(offset))
+	for _, object := range held {
+		dst = append(append(dst, object.id[:]...), object.version[:]...)
+	}
+	return dst
+}
+
+// parseHeld parses what appendHeld has appended.
+func parseHeld(page []byte) (offset int, held []heldObject, err error) {
+	number, n := binary.Uvarint(page)
+	if n <= 0 || number > math.MaxInt32 || len(page[n:])%heldObjectBytes != 0 || len(page[n:]) > mostInPage*heldObjectBytes {
+		return 0, nil, apierror.BadRequest("invalid resume_token: watch without it")
+	}
+	for page = page[n:]; len(page) > 0; page = page[heldObjectBytes:] {
+		var object heldObject
+		copy(object.id[:], page)
+		copy(object.version[:], page[len(object.id):])
+		held = append(held, object)
+	}
+	return int(number), held, nil
 }

@@ -73,16 +73,6 @@ type liveJoins struct {
 	warnings  []string
 }
 
-// joinLive returns the joins of a watch under its lease; nil for none.
-func (w *Watches) joinLive(ctx context.Context, params WatchParams, lease *access.Lease) (*liveJoins, error) {
-	if len(params.joins) == 0 {
-		return nil, nil
-	}
-	l := &liveJoins{snapshots: w.reads.Snapshots, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
-	l.unsent, _ = l.account.Charge(0) // nothing fits always
-	return l, l.resolve(ctx)
-}
-
 // isOutdated reports whether the lease has been renewed since the joins were resolved.
 func (l *liveJoins) isOutdated() bool {
 	return l != nil && !l.resolvedAt.Equal(l.lease.RenewedAt)

@@ -17,7 +17,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
@@ -66,64 +65,8 @@ type pageContent struct {
 	results []joinedResult // of the objects; nil without joins
 }
 
-// followPage starts a watch of a page in the scope of its lease.
-func (w *Watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
-	params, resource := starting.params, starting.lease.Request.Resource
-	if !resource.Cacheable() {
-		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
-	}
-	position, held, err := started.tokens.ReadPage(params.resumeToken)
-	if err != nil {
-		return nil, err
-	}
-	page, err := w.newPage(ctx, starting)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(held) > 0:
-		if err := page.resume(ctx, position, held); err != nil {
-			return nil, err
-		}
-	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
-		page.state = &kubeconnectv1.PageState{}
-	}
-	started.query.Fields = nil // the sorted objects are shared by pages with other fields
-	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
-		return nil, err
-	}
-	charge, err := page.account.Charge(page.params.limit * keptObjectBytes)
-	if err != nil {
-		return nil, err
-	}
-	if err := page.join(ctx); err != nil {
-		charge.Release()
-		return nil, err
-	}
-	started.cache, started.endCache, started.watcher = page.cache, charge.Release, page
-	return started, nil
-}
-
 // keptObjectBytes estimates the memory of a heldObject, and of its part of a resume token.
 const keptObjectBytes = 256
-
-// newPage returns a page of a cache that has reached the version of the request.
-func (w *Watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
-	params, lease := starting.params, starting.lease
-	cache, err := w.hub.Cache(ctx, lease.Request.Resource)
-	if err != nil {
-		return nil, err
-	}
-	starting.cache.Store(cache)
-	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
-		return nil, err
-	}
-	joined, err := w.joinLive(ctx, params, lease)
-	return &livePage{
-		pages: w.pages, cache: cache, account: ledger.From(ctx),
-		params: *params.page, fields: params.Fields, joined: joined, reached: params.MinVersion, reset: true,
-	}, err
-}
 
 // resume continues the page of a token at a position. Without a position, or if the position lies in
 // a history that was undone, only the place of the page is used.

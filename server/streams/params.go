@@ -1,11 +1,23 @@
 package streams
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/reads"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
 
@@ -119,4 +131,150 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 		Joins:                watch.GetJoins(),
 		ResumeToken:          resumeToken,
 	}
+}
+
+// WatchParams are the parsed fields of a request for a watch.
+type WatchParams struct {
+	reads.Selection
+	Name        string // empty for all objects that match
+	Fields      *mask.Mask
+	encoding    kubeconnectv1.Encoding
+	patches     kubeconnectv1.PatchFormat
+	page        *pageParams        // nil for all objects
+	joins       []reads.JoinParams // of the objects of the page
+	resumeToken string             // validated when the watch has its resource; see tokens.read
+	hash        [sha256.Size]byte  // of what the watch selects, without the resource
+}
+
+func ParseWatch(request *kubeconnectv1.WatchRequest) (p WatchParams, err error) {
+	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
+		return WatchParams{}, err
+	}
+	if err := checkWatchedRelation(request.GetRelated()); err != nil {
+		return WatchParams{}, err
+	}
+	p = WatchParams{Name: request.GetName(), encoding: request.GetEncoding(), patches: request.GetPatchFormat(), resumeToken: request.GetResumeToken()}
+	if p.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
+		return WatchParams{}, err
+	}
+	if p.page, err = parsePage(request); err != nil {
+		return WatchParams{}, err
+	}
+	if p.joins, err = reads.ParseWatchJoins(request); err != nil {
+		return WatchParams{}, err
+	}
+	p.Selection, err = reads.ParseSelection(request)
+	if request.GetMetadataOnly() {
+		p.Selection = p.OfMetadata()
+	}
+	p.hash = hashSelection(request, p.Fields, p.page)
+	return p, err
+}
+
+// checkWatchedRelation rejects a relation that a stream cannot follow.
+func checkWatchedRelation(related *kubeconnectv1.Relation) error {
+	if related.GetTransitive() {
+		return apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
+	}
+	return nil
+}
+
+// hashSelection returns a hash of the fields of a request that determine which objects a watch
+// selects, and what it sends of them. The resource is left out, because it has several spellings,
+// and the relation, which is known when it is resolved. The result is a part of the format of tokens:
+// a change of it for a request that exists is a new format, see NewestFormat.
+func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page *pageParams) [sha256.Size]byte {
+	selects := proto.CloneOf(request)
+	if fields != nil {
+		selects.Fields = []string{fields.String()}
+	}
+	selects.Resource, selects.Related = "", nil
+	selects.ResumeToken, selects.MinResourceVersion, selects.RequireAllNamespaces = "", "", false // they select nothing
+	selects.Limit, selects.Offset, selects.After = min(selects.GetLimit(), 1), 0, nil             // a page can be scrolled
+	if page != nil {
+		selects.OrderBy = page.order.String()
+	}
+	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
+	return sha256.Sum256(text)
+}
+
+// pageParams are the parsed fields of a request for a page that stays live.
+type pageParams struct {
+	order  sorted.Order
+	limit  int
+	offset int
+	after  *informerhub.ObjectName // the object before the page; nil if offset counts
+}
+
+// parsePage parses the fields of a page; nil if the request has none.
+func parsePage(request *kubeconnectv1.WatchRequest) (*pageParams, error) {
+	limit, offset, after := request.GetLimit(), request.GetOffset(), request.GetAfter()
+	switch {
+	case limit < 0 || limit > mostInPage:
+		return nil, apierror.BadRequest("invalid limit %d: give 1 to %d", limit, mostInPage)
+	case limit == 0 && (request.GetOrderBy() != "" || offset != 0 || after != nil):
+		return nil, apierror.BadRequest("order_by, offset and after need a limit: a watch of all objects has no order")
+	case limit == 0:
+		return nil, nil
+	case offset < 0 || offset > math.MaxInt32:
+		return nil, apierror.BadRequest("invalid offset %d: give 0 to %d", offset, math.MaxInt32)
+	case after != nil && offset != 0:
+		return nil, apierror.BadRequest("offset and after are both set: give one of them")
+	case after != nil && after.GetName() == "":
+		return nil, apierror.BadRequest("after.name is required")
+	}
+	order, err := sorted.Parse(request.GetOrderBy())
+	if err != nil {
+		return nil, err
+	}
+	params := &pageParams{order: order, limit: int(limit), offset: int(offset)}
+	if after != nil {
+		params.after = &informerhub.ObjectName{Namespace: after.GetNamespace(), Name: after.GetName()}
+	}
+	_, err = sorted.NewObjects(order)
+	return params, err
+}
+
+// mostInPage bounds WatchRequest.limit.
+const mostInPage = 500
+
+// The bounds and the default of WatchCountsRequest.min_interval.
+const (
+	leastCountsInterval   = 100 * time.Millisecond
+	mostCountsInterval    = 60 * time.Second
+	defaultCountsInterval = time.Second
+)
+
+// watchCountsParams are the parsed fields of a request for live counts.
+type watchCountsParams struct {
+	reads.Selection
+	plan     *counts.Plan
+	interval time.Duration
+	reached  string // the version of the counts that the client has; empty if it has none
+}
+
+func parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
+	if err := checkWatchedRelation(request.GetRelated()); err != nil {
+		return watchCountsParams{}, err
+	}
+	if p.interval, err = parseInterval(request); err != nil {
+		return watchCountsParams{}, err
+	}
+	if p.plan, err = reads.ParsePlan(request); err != nil {
+		return watchCountsParams{}, err
+	}
+	p.Selection, err = reads.ParseSelection(request)
+	return p, err
+}
+
+func parseInterval(request *kubeconnectv1.WatchCountsRequest) (time.Duration, error) {
+	if request.GetMinInterval() == nil {
+		return defaultCountsInterval, nil
+	}
+	interval := request.GetMinInterval().AsDuration()
+	if !request.GetMinInterval().IsValid() || interval < leastCountsInterval || interval > mostCountsInterval {
+		return 0, apierror.BadRequest("invalid min_interval %v: give %v to %v", interval, leastCountsInterval, mostCountsInterval)
+	}
+	return interval, nil
 }

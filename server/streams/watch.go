@@ -3,15 +3,11 @@ package streams
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
-	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
@@ -115,38 +111,4 @@ func (w *watch) switchScope(ctx context.Context, switchTo func(watcher, *informe
 	switchTo(w.watcher, selection)
 	w.tokens = w.tokens.WithScope(w.scope)
 	return nil
-}
-
-// cacheToWatch returns the cache that a stream follows, and a function that releases it with the
-// stream. A resource that must not be cached has a private cache for the stream.
-func (w *Watches) cacheToWatch(ctx context.Context, lease *access.Lease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
-	resource := lease.Request.Resource
-	if !resource.Watchable {
-		return nil, nil, unwatchable(resource)
-	}
-	if resource.Cacheable() {
-		cache, err := w.hub.Cache(ctx, resource)
-		return cache, func() {}, err
-	}
-	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{
-		Client: w.clients.For(lease.Caller.Identity).HTTP, Caller: call.CallerKey(lease.Caller.Identity),
-		Query: query, MetadataOnly: metadataOnly,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return private.Cache, private.End, nil
-}
-
-// sourceOf returns the source of a stream's objects.
-func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
-	if resource.Cacheable() {
-		return kubeconnectv1.Source_SOURCE_CACHE
-	}
-	return kubeconnectv1.Source_SOURCE_API_SERVER
-}
-
-func unwatchable(resource informerhub.Resource) error {
-	return apierror.Failure(metav1.StatusReasonMethodNotAllowed,
-		"%s cannot be watched, because the API server does not offer it: call List or Get at an interval", resource.Name)
 }

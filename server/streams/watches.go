@@ -3,17 +3,16 @@ package streams
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
@@ -83,72 +82,6 @@ func New(config Config) *Watches {
 	return w
 }
 
-// WatchParams are the parsed fields of a request for a watch.
-type WatchParams struct {
-	reads.Selection
-	Name        string // empty for all objects that match
-	Fields      *mask.Mask
-	encoding    kubeconnectv1.Encoding
-	patches     kubeconnectv1.PatchFormat
-	page        *pageParams        // nil for all objects
-	joins       []reads.JoinParams // of the objects of the page
-	resumeToken string             // validated when the watch has its resource; see tokens.read
-	hash        [sha256.Size]byte  // of what the watch selects, without the resource
-}
-
-func ParseWatch(request *kubeconnectv1.WatchRequest) (p WatchParams, err error) {
-	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
-		return WatchParams{}, err
-	}
-	if err := checkWatchedRelation(request.GetRelated()); err != nil {
-		return WatchParams{}, err
-	}
-	p = WatchParams{Name: request.GetName(), encoding: request.GetEncoding(), patches: request.GetPatchFormat(), resumeToken: request.GetResumeToken()}
-	if p.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
-		return WatchParams{}, err
-	}
-	if p.page, err = parsePage(request); err != nil {
-		return WatchParams{}, err
-	}
-	if p.joins, err = reads.ParseWatchJoins(request); err != nil {
-		return WatchParams{}, err
-	}
-	p.Selection, err = reads.ParseSelection(request)
-	if request.GetMetadataOnly() {
-		p.Selection = p.OfMetadata()
-	}
-	p.hash = hashSelection(request, p.Fields, p.page)
-	return p, err
-}
-
-// checkWatchedRelation rejects a relation that a stream cannot follow.
-func checkWatchedRelation(related *kubeconnectv1.Relation) error {
-	if related.GetTransitive() {
-		return apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
-	}
-	return nil
-}
-
-// hashSelection returns a hash of the fields of a request that determine which objects a watch
-// selects, and what it sends of them. The resource is left out, because it has several spellings,
-// and the relation, which is known when it is resolved. The result is a part of the format of tokens:
-// a change of it for a request that exists is a new format, see NewestFormat.
-func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page *pageParams) [sha256.Size]byte {
-	selects := proto.CloneOf(request)
-	if fields != nil {
-		selects.Fields = []string{fields.String()}
-	}
-	selects.Resource, selects.Related = "", nil
-	selects.ResumeToken, selects.MinResourceVersion, selects.RequireAllNamespaces = "", "", false // they select nothing
-	selects.Limit, selects.Offset, selects.After = min(selects.GetLimit(), 1), 0, nil             // a page can be scrolled
-	if page != nil {
-		selects.OrderBy = page.order.String()
-	}
-	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
-	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
-	return sha256.Sum256(text)
-}
-
 // Watch implements kubeconnect.v1.ResourceService.
 func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
 	params, err := ParseWatch(request)
@@ -160,38 +93,6 @@ func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	sender := w.newSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
 	return w.run(ctx, &watchPart{watches: w, params: params, sender: sender})
 }
-
-// watchPart is a watch as a part of a stream.
-type watchPart struct {
-	watches *Watches // set once, like sender
-	sender  watchSender
-
-	params WatchParams
-	watch  *watch // the watch that start has started
-}
-
-// watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
-type watchSender interface {
-	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
-	whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error)
-	// follow sends events until the client disconnects or the watch ends, and closes the watch.
-	follow(ctx context.Context, w *watch) error
-}
-
-// start implements part.
-func (p *watchPart) start(ctx context.Context) (err error) {
-	p.watch, err = p.watches.start(ctx, p.params, p.sender)
-	return err
-}
-
-// follow implements part.
-func (p *watchPart) follow(ctx context.Context) error {
-	p.params.resumeToken = "" // newer events have been sent when the watch is started again
-	return p.sender.follow(ctx, p.watch)
-}
-
-// resourceName implements part.
-func (p *watchPart) resourceName() string { return p.params.Resource }
 
 // newSender returns the sender of the events of a watch.
 func (w *Watches) newSender(ctx context.Context, params WatchParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
@@ -277,4 +178,250 @@ func (w *Watches) servesAgain(ctx context.Context, err error, name string) bool 
 	}
 	resource, err := w.targets.Resolve(ctx, name)
 	return err == nil && resource.GroupResource() == gone.Resource.GroupResource()
+}
+
+// run starts a part, and follows it until the client disconnects or the part ends.
+func (w *Watches) run(ctx context.Context, p part) error {
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	return w.serve(ctx, p)
+}
+
+// serve follows a part that has started, until the client disconnects or the part ends.
+func (w *Watches) serve(ctx context.Context, p part) error {
+	for {
+		err := p.follow(ctx)
+		if !w.servesAgain(ctx, err, p.resourceName()) {
+			return err
+		}
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// WatchCounts implements kubeconnect.v1.ResourceService.
+func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
+	params, err := parseWatchCounts(request)
+	if err != nil {
+		return err
+	}
+	ctx, open, end := w.streams.Begin(ctx, 1)
+	defer end()
+	sender := w.newCountsSender(ctx, params, &streamlife.StreamPart{Stream: open}, outletTo(stream))
+	return w.run(ctx, &countsPart{watches: w, params: params, sender: sender})
+}
+
+// newCountsSender returns the sender of live counts.
+func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams, of *streamlife.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
+	return &countsSender{
+		outlet: send, part: of, plan: params.plan, interval: params.interval,
+		memory: budget.Messages{Queue: w.sending, Caller: call.CallerKey(call.IdentityFrom(ctx))}, asJSON: call.WantsMessages(ctx),
+	}
+}
+
+// startCounts starts to follow the counts of the selected objects. While it waits for a snapshot, the
+// sender sends responses that it waits.
+func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
+	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*liveCounts, error) {
+		lease, err := w.leases.Grant(ctx, access.ToWatch(resource, params.Namespace, "", params.FieldSelector).Requiring(params.Indivisible))
+		if err != nil {
+			return nil, err
+		}
+		begin := &starting{lease: lease}
+		return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) {
+			related, err := w.reads.Relations.Resolve(ctx, params.Related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+			if err != nil {
+				return nil, err
+			}
+			return w.followCounts(ctx, params, begin, related)
+		})
+	})
+}
+
+// rescopeCounts follows the counts in the current scope of the lease.
+func (w *Watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
+	begin := &starting{lease: before.lease}
+	params.MinVersion, params.reached = "", before.at.Version // the stream has reached the former
+	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
+}
+
+// followCounts follows the counts of the selected objects in the scope of the lease.
+func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related reads.Relation) (*liveCounts, error) {
+	counted := &liveCounts{account: ledger.From(ctx), lease: begin.lease, scope: begin.lease.Scope, related: related}
+	query, err := w.reads.Snapshots.Query(ctx, params.Selection, related, counted.scope)
+	if err != nil {
+		return nil, err
+	}
+	if counted.cache, counted.endCache, err = w.cacheToWatch(ctx, counted.lease, query, false); err != nil {
+		return nil, err
+	}
+	begin.cache.Store(counted.cache)
+	counted.keeping, _ = counted.account.Charge(0) // nothing fits always
+	if err := w.joinCounts(ctx, params, counted, query); err != nil {
+		counted.endCache()
+		return nil, err
+	}
+	return counted, nil
+}
+
+// joinCounts joins the follower of the counts, and waits until it has reached the version that the
+// stream must see.
+func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, counted *liveCounts, query informerhub.Query) error {
+	if err := target.AwaitVersion(ctx, counted.cache, params.MinVersion); err != nil {
+		return err
+	}
+	selection, err := counted.cache.Select(ctx, query)
+	if err != nil {
+		return err
+	}
+	question := follow.Question[counts.PlanKey]{
+		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
+		Account: counted.account, Private: !counted.lease.Request.Resource.Cacheable(),
+	}
+	counted.follower, err = w.counted.Join(ctx, question, func(grown func(int) error) *counts.State { return counts.NewState(params.plan, grown) })
+	reached := newer(params.MinVersion, params.reached)
+	if err != nil || reached == "" {
+		return err
+	}
+	if err := counted.follower.Reach(ctx, reached); err != nil {
+		counted.follower.Leave(counted.account)
+		return err
+	}
+	return nil
+}
+
+// followPage starts a watch of a page in the scope of its lease.
+func (w *Watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
+	params, resource := starting.params, starting.lease.Request.Resource
+	if !resource.Cacheable() {
+		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
+	}
+	position, held, err := started.tokens.ReadPage(params.resumeToken)
+	if err != nil {
+		return nil, err
+	}
+	page, err := w.newPage(ctx, starting)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(held) > 0:
+		if err := page.resume(ctx, position, held); err != nil {
+			return nil, err
+		}
+	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
+		page.state = &kubeconnectv1.PageState{}
+	}
+	started.query.Fields = nil // the sorted objects are shared by pages with other fields
+	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
+		return nil, err
+	}
+	charge, err := page.account.Charge(page.params.limit * keptObjectBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := page.join(ctx); err != nil {
+		charge.Release()
+		return nil, err
+	}
+	started.cache, started.endCache, started.watcher = page.cache, charge.Release, page
+	return started, nil
+}
+
+// newPage returns a page of a cache that has reached the version of the request.
+func (w *Watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
+	params, lease := starting.params, starting.lease
+	cache, err := w.hub.Cache(ctx, lease.Request.Resource)
+	if err != nil {
+		return nil, err
+	}
+	starting.cache.Store(cache)
+	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
+		return nil, err
+	}
+	joined, err := w.joinLive(ctx, params, lease)
+	return &livePage{
+		pages: w.pages, cache: cache, account: ledger.From(ctx),
+		params: *params.page, fields: params.Fields, joined: joined, reached: params.MinVersion, reset: true,
+	}, err
+}
+
+// joinLive returns the joins of a watch under its lease; nil for none.
+func (w *Watches) joinLive(ctx context.Context, params WatchParams, lease *access.Lease) (*liveJoins, error) {
+	if len(params.joins) == 0 {
+		return nil, nil
+	}
+	l := &liveJoins{snapshots: w.reads.Snapshots, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
+	l.unsent, _ = l.account.Charge(0) // nothing fits always
+	return l, l.resolve(ctx)
+}
+
+// cacheToWatch returns the cache that a stream follows, and a function that releases it with the
+// stream. A resource that must not be cached has a private cache for the stream.
+func (w *Watches) cacheToWatch(ctx context.Context, lease *access.Lease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
+	resource := lease.Request.Resource
+	if !resource.Watchable {
+		return nil, nil, unwatchable(resource)
+	}
+	if resource.Cacheable() {
+		cache, err := w.hub.Cache(ctx, resource)
+		return cache, func() {}, err
+	}
+	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{
+		Client: w.clients.For(lease.Caller.Identity).HTTP, Caller: call.CallerKey(lease.Caller.Identity),
+		Query: query, MetadataOnly: metadataOnly,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return private.Cache, private.End, nil
+}
+
+// sourceOf returns the source of a stream's objects.
+func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
+	if resource.Cacheable() {
+		return kubeconnectv1.Source_SOURCE_CACHE
+	}
+	return kubeconnectv1.Source_SOURCE_API_SERVER
+}
+
+func unwatchable(resource informerhub.Resource) error {
+	return apierror.Failure(metav1.StatusReasonMethodNotAllowed,
+		"%s cannot be watched, because the API server does not offer it: call List or Get at an interval", resource.Name)
+}
+
+// WatchMany implements kubeconnect.v1.ResourceService. Each watch, and each of the counts, has its own
+// goroutine, which follows it. All of them have ended when WatchMany returns.
+func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
+	params, err := parseWatchMany(request)
+	if err != nil {
+		return err
+	}
+	caller, more := call.CallerKey(call.IdentityFrom(ctx)), len(params.parts)-1
+	if err := w.callers.AcquireStreams(caller, more); err != nil {
+		return err
+	}
+	defer w.callers.ReleaseStreams(caller, more)
+	release, err := w.callers.HoldStreams(caller, call.CredentialKey(call.IdentityFrom(ctx)), more)
+	if err != nil {
+		return err
+	}
+	defer release()
+	charge, err := ledger.From(ctx).Charge(len(params.parts) * partBytes)
+	if err != nil {
+		return err
+	}
+	defer charge.Release()
+	ctx, open, closeStream := w.streams.Begin(ctx, len(params.parts))
+	defer closeStream()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	many := &manyStream{watches: w, params: params, open: open, sender: newManySender(stream, params), end: end}
+	many.followAll(ctx)
+	if why := streamlife.UnreadOf(ctx).Why(); why != nil {
+		return why
+	}
+	return context.Cause(ctx)
 }

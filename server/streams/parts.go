@@ -1,0 +1,92 @@
+package streams
+
+import (
+	"context"
+	"errors"
+)
+
+// part is a watch, or live counts, that one stream sends. A stream has one part, or in a WatchMany
+// several. A part is owned by the goroutine that runs it.
+type part interface {
+	// start starts to follow what the part selects. While it waits for a snapshot, it sends responses
+	// that it waits. If it succeeds, follow must be called.
+	start(ctx context.Context) error
+	// follow sends responses until the client disconnects or the part ends. Afterwards the part can
+	// be started again.
+	follow(ctx context.Context) error
+	// resourceName returns the name of the resource in the request.
+	resourceName() string
+}
+
+// rejectedPart is a part whose request is invalid.
+type rejectedPart struct {
+	resource string
+	err      error
+}
+
+func (p rejectedPart) start(context.Context) error  { return p.err }
+func (p rejectedPart) follow(context.Context) error { return p.err }
+func (p rejectedPart) resourceName() string         { return p.resource }
+
+// watchPart is a watch as a part of a stream.
+type watchPart struct {
+	watches *Watches // set once, like sender
+	sender  watchSender
+
+	params WatchParams
+	watch  *watch // the watch that start has started
+}
+
+// watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
+type watchSender interface {
+	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
+	whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error)
+	// follow sends events until the client disconnects or the watch ends, and closes the watch.
+	follow(ctx context.Context, w *watch) error
+}
+
+// start implements part.
+func (p *watchPart) start(ctx context.Context) (err error) {
+	p.watch, err = p.watches.start(ctx, p.params, p.sender)
+	return err
+}
+
+// follow implements part.
+func (p *watchPart) follow(ctx context.Context) error {
+	p.params.resumeToken = "" // newer events have been sent when the watch is started again
+	return p.sender.follow(ctx, p.watch)
+}
+
+// resourceName implements part.
+func (p *watchPart) resourceName() string { return p.params.Resource }
+
+// countsPart is live counts as a part of a stream.
+type countsPart struct {
+	watches *Watches // set once, like params and sender
+	params  watchCountsParams
+	sender  *countsSender
+
+	counted *liveCounts // the counts that start has started
+}
+
+// start implements part.
+func (p *countsPart) start(ctx context.Context) (err error) {
+	p.counted, err = p.watches.startCounts(ctx, p.params, p.sender)
+	return err
+}
+
+// follow implements part. It follows the counts in each scope that the lease has.
+func (p *countsPart) follow(ctx context.Context) error {
+	for {
+		err := p.sender.follow(ctx, p.counted)
+		if !errors.Is(err, errRescoped) {
+			return err
+		}
+		if p.counted, err = p.watches.rescopeCounts(ctx, p.params, p.sender, p.counted); err != nil {
+			return err
+		}
+	}
+}
+
+// resourceName implements part.
+func (p *countsPart) resourceName() string { return p.params.Resource }
