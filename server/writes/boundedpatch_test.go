@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
 // TestPatch_BoundsTheValuesOfData has patches in which a value takes two bytes.

@@ -2,49 +2,18 @@ package writes
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
-	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
-	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
-
-// Patch implements kubeconnect.v1.ResourceService.
-func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
-	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
-		return nil, err
-	}
-	patch, err := budget.InSlotIf(ctx, proto.Size(request) > budget.ShortBytes, func(context.Context) (change.Patch, error) { return parsePatch(request) })
-	if err != nil {
-		return nil, err
-	}
-	object, required := objectOf(request), preconditions(request.GetPreconditions())
-	done, err := target.OnResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		dest, err := existingTarget(resource, object)
-		if err != nil {
-			return writeResponse{}, err
-		}
-		done, err := w.change(ctx, dest, patch, request.GetEncoding())
-		return done, change.MapUIDConflict(err, dest, required)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &kubeconnectv1.PatchResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
-}
 
 func parsePatch(request *kubeconnectv1.PatchRequest) (p change.Patch, err error) {
 	if p.Kind, err = patchType(request.GetType()); err != nil {

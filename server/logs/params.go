@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"sync"
 	"time"
 
-	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 	"github.com/kubeconnect/kubeconnect/server/reads"
@@ -31,58 +32,6 @@ const (
 	// maxLogPositions bounds the positions of a request.
 	maxLogPositions = 4096
 )
-
-// GetLogLines implements kubeconnect.v1.PodService. Two goroutines read the pods and the logs; both
-// have ended when GetLogLines returns.
-func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
-	params, err := parseLogLines(request)
-	if err != nil {
-		return err
-	}
-	resource, err := p.targets.Resolve(ctx, params.Resource)
-	if err != nil {
-		return err
-	}
-	lease, err := p.leases.Grant(ctx, params.access(resource))
-	if err != nil {
-		return err
-	}
-	if err := parseLong(ctx, request, &params.options); err != nil {
-		return err
-	}
-	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
-		return err
-	}
-	params.options.Acquire = p.openLogsOf(ctx, request).acquire
-	sender := &lineSender{stream: stream, leasedSender: leasedSender{lease: lease, unread: p.unread}}
-	ctx, cancel := context.WithCancelCause(ctx)
-	changes := make(chan loglines.Change)
-	var selecting sync.WaitGroup
-	selecting.Go(func() {
-		if err := p.selectPods(ctx, params, changes); err != nil {
-			cancel(err)
-		}
-	})
-	err = loglines.Run(ctx, params.options, changes, p.openLines, sender.send)
-	cancel(nil)
-	selecting.Wait()
-	var many *loglines.TooManyLogsError
-	if errors.As(err, &many) {
-		return apierror.BadRequest("%v", many)
-	}
-	return err
-}
-
-// openLogsOf counts the open logs of a stream.
-func (p *Pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
-	counted := openLogs{
-		queue: p.opened, caller: call.CallerKey(call.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
-	}
-	if request.GetLineFilter().GetBeforeLines() > 0 {
-		counted.weight, counted.bytes = contextLogs, openLogBytes+contextBytes
-	}
-	return counted
-}
 
 // logLinesParams are the parsed fields of a GetLogLinesRequest.
 type logLinesParams struct {
@@ -280,4 +229,36 @@ func parsePositions(positions []*kubeconnectv1.LogPosition) (map[loglines.LogNam
 		parsed[name] = loglines.Position{Time: at, Ordinal: int(position.GetSequence()) + 1}
 	}
 	return parsed, nil
+}
+
+// logOptions returns the options of a request. The API server validates them.
+func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, error) {
+	options := &corev1.PodLogOptions{
+		Container:    request.GetContainer(),
+		Follow:       request.GetFollow(),
+		Previous:     request.GetPrevious(),
+		SinceSeconds: request.SinceSeconds,
+		Timestamps:   request.GetTimestamps(),
+		TailLines:    request.TailLines,
+		LimitBytes:   request.LimitBytes,
+	}
+	if since := request.GetSinceTime(); since != nil {
+		if err := since.CheckValid(); err != nil {
+			return nil, apierror.BadRequest("since_time: %v", err)
+		}
+		if since.GetNanos() != 0 {
+			return nil, apierror.BadRequest("since_time %s: give whole seconds, because logs can only be cut at whole seconds", since.AsTime().Format(time.RFC3339Nano))
+		}
+		options.SinceTime = &metav1.Time{Time: since.AsTime()}
+	}
+	switch stream := request.GetStream(); stream {
+	case kubeconnectv1.LogStream_LOG_STREAM_UNSPECIFIED:
+	case kubeconnectv1.LogStream_LOG_STREAM_STDOUT:
+		options.Stream = ptr.To(corev1.LogStreamStdout)
+	case kubeconnectv1.LogStream_LOG_STREAM_STDERR:
+		options.Stream = ptr.To(corev1.LogStreamStderr)
+	default:
+		return nil, apierror.BadRequest("unknown stream %d: give STDOUT or STDERR", stream)
+	}
+	return options, nil
 }

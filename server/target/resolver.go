@@ -3,9 +3,15 @@ package target
 import (
 	"context"
 	"errors"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Resolver finds the resources that requests name. Its methods are safe for concurrent use.
@@ -73,4 +79,20 @@ func (c *Resolver) CheckExists(ctx context.Context, resource informerhub.Resourc
 		return err
 	}
 	return nil
+}
+
+// Resolve returns the resource that a request names.
+func (c *Resolver) Resolve(ctx context.Context, name string) (informerhub.Resource, error) {
+	if name == "" {
+		return informerhub.Resource{}, apierror.BadRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+	}
+	if strings.Contains(name, "/") {
+		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
+			"\"deployments.apps\", and the subresource in the field subresource", callerrors.CutName(name))
+	}
+	resource, err := c.hub.Resolver().Resolve(ctx, name)
+	if err == nil {
+		call.NoteResource(ctx, name, resource.String())
+	}
+	return resource, err
 }

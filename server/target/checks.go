@@ -7,32 +7,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
-	"github.com/kubeconnect/kubeconnect/server/edge/call"
-	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
-
-// Resolve returns the resource that a request names.
-func (c *Resolver) Resolve(ctx context.Context, name string) (informerhub.Resource, error) {
-	if name == "" {
-		return informerhub.Resource{}, apierror.BadRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
-	}
-	if strings.Contains(name, "/") {
-		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
-			"\"deployments.apps\", and the subresource in the field subresource", callerrors.CutName(name))
-	}
-	resource, err := c.hub.Resolver().Resolve(ctx, name)
-	if err == nil {
-		call.NoteResource(ctx, name, resource.String())
-	}
-	return resource, err
-}
 
 func CheckConsistency(consistency kubeconnectv1.Consistency) error {
 	if _, ok := kubeconnectv1.Consistency_name[int32(consistency)]; !ok {

@@ -8,13 +8,12 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
+	"sync"
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -25,14 +24,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/loglines"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/streams"
 	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
-
-// standstill is the time without new data after which an incomplete line of a log is sent.
-const standstill = time.Second
 
 // Pods implements kubeconnect.v1.PodService.
 type Pods struct {
@@ -94,38 +91,6 @@ func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	return sender.follow(ctx)
 }
 
-// logOptions returns the options of a request. The API server validates them.
-func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, error) {
-	options := &corev1.PodLogOptions{
-		Container:    request.GetContainer(),
-		Follow:       request.GetFollow(),
-		Previous:     request.GetPrevious(),
-		SinceSeconds: request.SinceSeconds,
-		Timestamps:   request.GetTimestamps(),
-		TailLines:    request.TailLines,
-		LimitBytes:   request.LimitBytes,
-	}
-	if since := request.GetSinceTime(); since != nil {
-		if err := since.CheckValid(); err != nil {
-			return nil, apierror.BadRequest("since_time: %v", err)
-		}
-		if since.GetNanos() != 0 {
-			return nil, apierror.BadRequest("since_time %s: give whole seconds, because logs can only be cut at whole seconds", since.AsTime().Format(time.RFC3339Nano))
-		}
-		options.SinceTime = &metav1.Time{Time: since.AsTime()}
-	}
-	switch stream := request.GetStream(); stream {
-	case kubeconnectv1.LogStream_LOG_STREAM_UNSPECIFIED:
-	case kubeconnectv1.LogStream_LOG_STREAM_STDOUT:
-		options.Stream = ptr.To(corev1.LogStreamStdout)
-	case kubeconnectv1.LogStream_LOG_STREAM_STDERR:
-		options.Stream = ptr.To(corev1.LogStreamStderr)
-	default:
-		return nil, apierror.BadRequest("unknown stream %d: give STDOUT or STDERR", stream)
-	}
-	return options, nil
-}
-
 // open opens a log as the caller. The caller must close the log.
 func (p *Pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
 	reading, cancel := context.WithCancel(ctx)
@@ -146,93 +111,6 @@ func (p *Pods) openBody(ctx context.Context, namespace, name string, options *co
 		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), namespace, name)
 	}
 	return body, nil
-}
-
-// logSender sends one log. It is owned by the stream's handler.
-type logSender struct {
-	leasedSender
-	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
-	log    *logReader
-	idle   bool // no data has arrived since the last read
-}
-
-// follow sends the log's data until the log ends or the client disconnects.
-func (s *logSender) follow(ctx context.Context) error {
-	still := time.NewTimer(standstill)
-	defer still.Stop()
-	s.log.startRead()
-	for {
-		if ended, err := s.step(ctx, still); ended || err != nil {
-			return err
-		}
-		if err := s.renew(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// step waits for data, for the idle timer, or until the lease is due, and sends what is to be sent.
-func (s *logSender) step(ctx context.Context, still *time.Timer) (ended bool, err error) {
-	period, cancel := s.lease.Period(ctx)
-	defer cancel()
-	select {
-	case read := <-s.log.read:
-		if ended, err := s.forward(ctx, read); ended || err != nil {
-			return ended, err
-		}
-		s.log.startRead()
-		still.Reset(standstill)
-	case <-still.C:
-		if err := s.forwardIdle(ctx); err != nil {
-			return false, err
-		}
-		still.Reset(streams.BookmarkInterval)
-	case <-s.lease.Changed:
-	case <-period.Done():
-		return false, context.Cause(ctx)
-	}
-	return false, nil
-}
-
-// forwardIdle sends an incomplete line when no data has arrived for a second, and then an empty
-// message at each BookmarkInterval without data.
-func (s *logSender) forwardIdle(ctx context.Context) error {
-	piece := s.log.takeAll()
-	if len(piece) > 0 || s.idle {
-		if err := s.sendMessage(ctx, piece); err != nil {
-			return err
-		}
-	}
-	s.idle = true
-	return nil
-}
-
-// forward sends the lines that a read has completed. At the end of the log it sends everything that
-// is left.
-func (s *logSender) forward(ctx context.Context, read logRead) (ended bool, err error) {
-	s.log.add(read.count)
-	s.idle = false
-	if read.err == nil {
-		return false, s.send(ctx, s.log.takeLines())
-	}
-	if err := s.send(ctx, s.log.takeAll()); err != nil {
-		return true, err
-	}
-	return true, whyEnded(ctx, read.err)
-}
-
-// send sends a piece of the log unless it is empty.
-func (s *logSender) send(ctx context.Context, piece []byte) error {
-	if len(piece) == 0 {
-		return nil
-	}
-	return s.sendMessage(ctx, piece)
-}
-
-// sendMessage sends a piece of the log under a valid lease. It also sends an empty piece, because
-// proxies may close a silent stream.
-func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
-	return s.sendPermitted(ctx, 1, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 }
 
 // whyEnded returns nil if a log has ended regularly, and otherwise the error for a log that was cut
@@ -259,4 +137,107 @@ func nodeUnreachable(err error, namespace, pod string) error {
 	slog.Warn("the API server cannot reach the node of a log", "namespace", namespace, "pod", pod, "error", err)
 	return apierrors.NewServiceUnavailable("the log cannot be read now: the API server cannot reach the kubelet of the pod's node; " +
 		"check the state of the node, and retry")
+}
+
+// GetLogLines implements kubeconnect.v1.PodService. Two goroutines read the pods and the logs; both
+// have ended when GetLogLines returns.
+func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
+	params, err := parseLogLines(request)
+	if err != nil {
+		return err
+	}
+	resource, err := p.targets.Resolve(ctx, params.Resource)
+	if err != nil {
+		return err
+	}
+	lease, err := p.leases.Grant(ctx, params.access(resource))
+	if err != nil {
+		return err
+	}
+	if err := parseLong(ctx, request, &params.options); err != nil {
+		return err
+	}
+	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
+		return err
+	}
+	params.options.Acquire = p.openLogsOf(ctx, request).acquire
+	sender := &lineSender{stream: stream, leasedSender: leasedSender{lease: lease, unread: p.unread}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	changes := make(chan loglines.Change)
+	var selecting sync.WaitGroup
+	selecting.Go(func() {
+		if err := p.selectPods(ctx, params, changes); err != nil {
+			cancel(err)
+		}
+	})
+	err = loglines.Run(ctx, params.options, changes, p.openLines, sender.send)
+	cancel(nil)
+	selecting.Wait()
+	var many *loglines.TooManyLogsError
+	if errors.As(err, &many) {
+		return apierror.BadRequest("%v", many)
+	}
+	return err
+}
+
+// openLogsOf counts the open logs of a stream.
+func (p *Pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
+	counted := openLogs{
+		queue: p.opened, caller: call.CallerKey(call.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
+	}
+	if request.GetLineFilter().GetBeforeLines() > 0 {
+		counted.weight, counted.bytes = contextLogs, openLogBytes+contextBytes
+	}
+	return counted
+}
+
+// selectPods sends the selected pods, and with follow their changes, until ctx is done.
+func (p *Pods) selectPods(ctx context.Context, params logLinesParams, changes chan<- loglines.Change) error {
+	to := &podChanges{changes: changes, known: map[podKey]string{}, params: params, hub: p.hub}
+	switch {
+	case params.options.Follow:
+		return p.watchPods(ctx, params, to)
+	case params.Name != "":
+		return p.getPod(ctx, params, to)
+	}
+	return p.listPods(ctx, params, to)
+}
+
+// getPod sends one pod.
+func (p *Pods) getPod(ctx context.Context, params logLinesParams, to *podChanges) error {
+	got, err := target.OnResource(ctx, p.targets, params.Resource, func(resource informerhub.Resource) (reads.GetResult, error) {
+		return p.reads.Objects.Read(ctx, resource, reads.GetParams{Namespace: params.Namespace, Name: params.Name, MinVersion: params.MinVersion})
+	})
+	if err != nil {
+		return err
+	}
+	return to.sendAll(ctx, loglines.Notice{CoversAll: true}, []*informerhub.Object{got.Object})
+}
+
+// listPods sends all selected pods.
+func (p *Pods) listPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+	list, err := p.reads.Snapshots.Take(ctx, reads.SnapshotParams{Selection: params.Selection})
+	if err != nil {
+		return err
+	}
+	namespaces, warnings := list.Coverage()
+	return to.sendAll(ctx, loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: len(namespaces) == 0}, list.Snapshot.Objects)
+}
+
+// watchPods follows the selected pods by a watch.
+func (p *Pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+	return p.watches.Follow(ctx, params.WatchParams, to)
+}
+
+// openLines opens a log for loglines.
+func (p *Pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser, error) {
+	options := &corev1.PodLogOptions{Container: read.Container, Follow: read.Follow, Previous: read.Previous, Timestamps: true, TailLines: read.Tail}
+	if !read.Since.IsZero() {
+		options.SinceTime = &metav1.Time{Time: read.Since}
+	}
+	body, err := p.openBody(ctx, read.Namespace, read.Pod, options)
+	if err != nil {
+		return nil, openError(err)
+	}
+	return &lineBody{ReadCloser: body, ctx: ctx}, nil
 }

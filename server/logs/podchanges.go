@@ -7,47 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
-	"github.com/kubeconnect/kubeconnect/server/reads"
-	"github.com/kubeconnect/kubeconnect/server/target"
 )
-
-// selectPods sends the selected pods, and with follow their changes, until ctx is done.
-func (p *Pods) selectPods(ctx context.Context, params logLinesParams, changes chan<- loglines.Change) error {
-	to := &podChanges{changes: changes, known: map[podKey]string{}, params: params, hub: p.hub}
-	switch {
-	case params.options.Follow:
-		return p.watchPods(ctx, params, to)
-	case params.Name != "":
-		return p.getPod(ctx, params, to)
-	}
-	return p.listPods(ctx, params, to)
-}
-
-// getPod sends one pod.
-func (p *Pods) getPod(ctx context.Context, params logLinesParams, to *podChanges) error {
-	got, err := target.OnResource(ctx, p.targets, params.Resource, func(resource informerhub.Resource) (reads.GetResult, error) {
-		return p.reads.Objects.Read(ctx, resource, reads.GetParams{Namespace: params.Namespace, Name: params.Name, MinVersion: params.MinVersion})
-	})
-	if err != nil {
-		return err
-	}
-	return to.sendAll(ctx, loglines.Notice{CoversAll: true}, []*informerhub.Object{got.Object})
-}
-
-// listPods sends all selected pods.
-func (p *Pods) listPods(ctx context.Context, params logLinesParams, to *podChanges) error {
-	list, err := p.reads.Snapshots.Take(ctx, reads.SnapshotParams{Selection: params.Selection})
-	if err != nil {
-		return err
-	}
-	namespaces, warnings := list.Coverage()
-	return to.sendAll(ctx, loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: len(namespaces) == 0}, list.Snapshot.Objects)
-}
-
-// watchPods follows the selected pods by a watch.
-func (p *Pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
-	return p.watches.Follow(ctx, params.WatchParams, to)
-}
 
 type podKey struct{ namespace, name string }
 

@@ -9,28 +9,13 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
-
-// openLines opens a log for loglines.
-func (p *Pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser, error) {
-	options := &corev1.PodLogOptions{Container: read.Container, Follow: read.Follow, Previous: read.Previous, Timestamps: true, TailLines: read.Tail}
-	if !read.Since.IsZero() {
-		options.SinceTime = &metav1.Time{Time: read.Since}
-	}
-	body, err := p.openBody(ctx, read.Namespace, read.Pod, options)
-	if err != nil {
-		return nil, openError(err)
-	}
-	return &lineBody{ReadCloser: body, ctx: ctx}, nil
-}
 
 // lineBody is an open log. The errors of Read are for callers: those of the connection contain the
 // addresses of the API server and the service.

@@ -1,65 +1,122 @@
 package writes
 
 import (
-	"context"
+	"cmp"
 	"errors"
 
+	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/budget"
-	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
-// Writes has the handlers of the RPCs that change objects. Its methods are safe for concurrent use.
-type Writes struct {
-	hub     *informerhub.Hub
-	targets *target.Resolver
-	clients *auth.ClientFactory
+// createParams are the parsed fields of a request to create an object.
+type createParams struct {
+	objectParams
+	body    any  // see manifestOf
+	long    bool // parsing the body takes long
+	options metav1.CreateOptions
 }
 
-// New returns the handlers of the RPCs that change objects.
-func New(hub *informerhub.Hub, targets *target.Resolver, clients *auth.ClientFactory) *Writes {
-	return &Writes{hub: hub, targets: targets, clients: clients}
+func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
+	validation, err := fieldValidation(request.GetFieldValidation())
+	return createParams{
+		objectParams: objectOf(request),
+		body:         request.GetBody(),
+		long:         proto.Size(request) > budget.ShortBytes,
+		options: metav1.CreateOptions{
+			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
+		},
+	}, errors.Join(encode.Check(request.GetEncoding()), err)
 }
 
-// writer returns a writer that acts as the caller.
-func (w *Writes) writer(ctx context.Context) change.Writer {
-	return change.Writer{Clients: w.clients.For(call.IdentityFrom(ctx)), Sends: func() { call.NoteSent(ctx) }}
-}
-
-// writeResponse is the response to a change.
-type writeResponse struct {
-	change.Result
-	kind   *kubeconnectv1.Resource
-	object *kubeconnectv1.Object
-}
-
-// change makes a change and encodes the object in the API server's response.
-func (w *Writes) change(ctx context.Context, dest change.Target, requested change.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
-	done, err := w.writer(ctx).Do(ctx, dest, requested)
-	if err != nil {
-		return writeResponse{}, err
+// createTarget returns the target of a create request. It has a name only if a subresource creates
+// the object.
+func createTarget(resource informerhub.Resource, params objectParams, head change.Head) (change.Target, error) {
+	dest := writeTarget(resource, params, head)
+	switch {
+	case dest.Subresource != "":
+		return dest, errors.Join(target.CheckName(resource, dest.Namespace, dest.Name), target.CheckSubresource(dest.Subresource))
+	case dest.Name != "" && dest.Name != head.Metadata.Name:
+		return dest, apierror.BadRequest("name is for subresources only: name the object in its metadata.name")
 	}
-	object, err := object.Read(done.Body)
-	if err != nil {
-		return writeResponse{}, err
+	dest.Name = ""
+	return dest, target.CheckNamespace(resource, dest.Namespace)
+}
+
+// updateParams are the parsed fields of a request to replace an object.
+type updateParams struct {
+	objectParams
+	body          any  // see manifestOf
+	long          bool // parsing the body takes long
+	preconditions *metav1.Preconditions
+	options       metav1.UpdateOptions
+}
+
+func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
+	validation, err := fieldValidation(request.GetFieldValidation())
+	return updateParams{
+		objectParams:  objectOf(request),
+		body:          request.GetBody(),
+		long:          proto.Size(request) > budget.ShortBytes,
+		preconditions: preconditions(request.GetPreconditions()),
+		options: metav1.UpdateOptions{
+			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
+		},
+	}, errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions()), err)
+}
+
+// updateTarget returns the target of an update. A name or namespace that is missing in the request
+// is taken from the object.
+func updateTarget(resource informerhub.Resource, params objectParams, head change.Head) (change.Target, error) {
+	dest := writeTarget(resource, params, head)
+	if dest.Name == "" {
+		dest.Name = head.Metadata.Name
 	}
-	call.NoteObject(ctx, object.Namespace(), object.Name())
-	view := encode.View{Encoding: encoding, Messages: true}
-	if err := budget.ReserveWriteResponse(ctx, len(done.Body)+view.Memory([]*informerhub.Object{object})); err != nil {
-		return writeResponse{}, err
+	return dest, errors.Join(target.CheckName(resource, dest.Namespace, dest.Name), target.CheckSubresource(dest.Subresource))
+}
+
+// deleteRequest is a request that deletes objects.
+type deleteRequest interface {
+	GetPropagationPolicy() kubeconnectv1.PropagationPolicy
+	GetGracePeriodSeconds() int64
+	GetDryRun() bool
+}
+
+func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
+	options := metav1.DeleteOptions{DryRun: dryRun(request.GetDryRun())}
+	switch request := request.(type) {
+	case *kubeconnectv1.DeleteRequest:
+		options.GracePeriodSeconds = request.GracePeriodSeconds
+	case *kubeconnectv1.DeleteCollectionRequest:
+		options.GracePeriodSeconds = request.GracePeriodSeconds
 	}
-	encoded, err := budget.EncodeInSlot(ctx, object, encoding)
-	return writeResponse{done, encode.KindOf(object, dest.Resource), encoded}, err
+	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
+		return options, apierror.BadRequest("invalid grace_period_seconds %d: give 0 or more", *seconds)
+	}
+	policy, ok := propagation[request.GetPropagationPolicy()]
+	switch {
+	case !ok:
+		return options, apierror.BadRequest("unknown propagation_policy %d: give ORPHAN, BACKGROUND or FOREGROUND", request.GetPropagationPolicy())
+	case policy != "":
+		options.PropagationPolicy = &policy
+	}
+	return options, nil
+}
+
+var propagation = map[kubeconnectv1.PropagationPolicy]metav1.DeletionPropagation{
+	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_UNSPECIFIED: "",
+	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_ORPHAN:      metav1.DeletePropagationOrphan,
+	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_BACKGROUND:  metav1.DeletePropagationBackground,
+	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_FOREGROUND:  metav1.DeletePropagationForeground,
 }
 
 // objectParams are the parsed fields of a request that name the object that it changes.
