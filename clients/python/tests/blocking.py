@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import signal
@@ -51,8 +52,24 @@ class _Silent(grpc.GenericRpcHandler):
 
 
 @contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect garbage now, and none until the end.
+
+    grpcio closes a channel that is garbage where it is collected, and waits for its calls there.
+    A thread of a server that collects it holds the lock of that server, which the calls need to
+    end.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@contextmanager
 def _served(respond: Callable[[grpc.ServicerContext], None]) -> Iterator[str]:
-    with ThreadPoolExecutor(200, THREADS) as threads:
+    with _without_collection(), ThreadPoolExecutor(200, THREADS) as threads:
         server = grpc.server(threads, handlers=[_Silent(respond)])
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
