@@ -72,7 +72,7 @@ func TestWatchCounts_AnErrorIsSentUnderAValidLease(t *testing.T) {
 			defer counted.close()
 			sender.attach(counted)
 			ended := make(chan error, 1)
-			go func() { ended <- sender.send(ctx, struct{}{}) }()
+			go func() { ended <- sender.send(ctx) }()
 			servertest.Until(t, "the response waits for memory", func() bool { return s.sending.Delays("other") })
 			if test.revokes {
 				rights.Change(func() { rights.May = servertest.Some() })

@@ -31,7 +31,7 @@ type countsSender struct {
 	asJSON   bool // the caller's codec writes JSON
 
 	counted *liveCounts // that are followed; set by attach, like leased
-	leased  leasedStream[struct{}]
+	leased  leasedStream
 
 	total     counts.Group // the total that was sent last
 	warnings  []string     // those of the moment that was sent last
@@ -61,7 +61,7 @@ func (s *countsSender) follow(ctx context.Context, c *liveCounts) error {
 
 // attach makes c the counts that are followed.
 func (s *countsSender) attach(c *liveCounts) {
-	s.counted, s.leased = c, leasedStream[struct{}]{c.lease, s}
+	s.counted, s.leased = c, leasedStream{c.lease, s}
 }
 
 // scope implements source.
@@ -90,12 +90,12 @@ func (s *countsSender) repeat(ctx context.Context, stale bool) error {
 
 // next implements source. It blocks until a response is due: because the counts have changed and the interval has passed, at
 // the pace of the caller's streams, or because nothing was sent for a while.
-func (s *countsSender) next(ctx context.Context, changed <-chan struct{}) (none struct{}, err error) {
+func (s *countsSender) next(ctx context.Context, changed <-chan struct{}) error {
 	quiet, cancel := context.WithDeadline(ctx, s.sentAt.Add(BookmarkInterval))
 	defer cancel()
-	err = s.awaitChange(quiet, changed)
+	err := s.awaitChange(quiet, changed)
 	if err == nil && s.counted.at.Epoch == 0 {
-		return none, nil // the caller has asked for the first counts, which therefore wait for no turn
+		return nil // the caller has asked for the first counts, which therefore wait for no turn
 	}
 	if err == nil {
 		err = s.awaitInterval(quiet, changed)
@@ -106,11 +106,11 @@ func (s *countsSender) next(ctx context.Context, changed <-chan struct{}) (none 
 		if err == nil {
 			endTurn()
 		}
-		return none, err
+		return err
 	case ctx.Err() == nil && quiet.Err() != nil:
-		return none, nil
+		return nil
 	}
-	return none, err
+	return err
 }
 
 // awaitChange blocks until the counts, or whether they are stale, are not as the client has them.
@@ -154,7 +154,7 @@ type countsUpdate struct {
 }
 
 // send implements source. It sends the difference to the published counts, but no changes before the interval has passed.
-func (s *countsSender) send(ctx context.Context, _ struct{}) error {
+func (s *countsSender) send(ctx context.Context) error {
 	c := s.counted
 	if err := s.part.Settle(false); err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestWatchCounts_TheIntervalBeginsWhenAResponseIsSent(t *testing.T) {
 	}
 	defer counted.close()
 	sender.attach(counted)
-	if err := sender.send(ctx, struct{}{}); err != nil {
+	if err := sender.send(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if sent.IsZero() || sender.changedAt.Before(sent) {
@@ -83,7 +83,7 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 	}
 	sender, counted := start()
 	before := l.Kept()["jane"]
-	if err := sender.send(ctx, struct{}{}); err != nil {
+	if err := sender.send(ctx); err != nil {
 		t.Fatal(err)
 	}
 	charged := l.Kept()["jane"] - before
@@ -95,7 +95,7 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, refused := start()
-	if err := other.send(ctx, struct{}{}); !errors.Is(err, ledger.ErrFull) {
+	if err := other.send(ctx); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("a second stream without memory: %v", err)
 	}
 	refused.close()

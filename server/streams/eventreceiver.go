@@ -31,7 +31,8 @@ type eventReceiver struct {
 	uncovers bool // the Receiver does not know yet which namespaces the events cover
 
 	watch  *watch // that is followed; set by follow, like leased
-	leased leasedStream[watchBatch]
+	leased leasedStream
+	batch  watchBatch // that next has found
 }
 
 // whileWaiting implements watchSender.
@@ -56,17 +57,18 @@ func (r *eventReceiver) notify(ctx context.Context, lease *access.Lease, warning
 // follow implements watchSender.
 func (r *eventReceiver) follow(ctx context.Context, w *watch) error {
 	defer w.close()
-	r.watch, r.leased = w, leasedStream[watchBatch]{w.lease, r}
+	r.watch, r.leased = w, leasedStream{w.lease, r}
 	return r.leased.follow(ctx)
 }
 
 // next implements source.
-func (r *eventReceiver) next(ctx context.Context, changed <-chan struct{}) (watchBatch, error) {
-	return r.watch.watcher.NextUntil(ctx, changed)
+func (r *eventReceiver) next(ctx context.Context, changed <-chan struct{}) error {
+	return r.watch.watcher.NextUntil(ctx, changed, &r.batch)
 }
 
 // send implements source.
-func (r *eventReceiver) send(ctx context.Context, batch watchBatch) error {
+func (r *eventReceiver) send(ctx context.Context) error {
+	batch := &r.batch
 	defer batch.done()
 	r.uncovers = r.uncovers || batch.Events[0].Type == informerhub.Reset
 	if err := r.notify(ctx, r.watch.lease, batch.Warnings); err != nil {

@@ -42,7 +42,8 @@ type eventSender struct {
 	sent     observe.SentMessages // of the resource
 
 	watch  *watch // that is followed; set by attach, like leased
-	leased leasedStream[watchBatch]
+	leased leasedStream
+	batch  watchBatch // that next has found; empty while the stream waits
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
@@ -66,11 +67,11 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 }
 
 // attach makes w the watch that is followed.
-func (s *eventSender) attach(w *watch) { s.watch, s.leased = w, leasedStream[watchBatch]{w.lease, s} }
+func (s *eventSender) attach(w *watch) { s.watch, s.leased = w, leasedStream{w.lease, s} }
 
 // next implements source.
-func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) (watchBatch, error) {
-	return s.watch.watcher.NextUntil(ctx, changed)
+func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) error {
+	return s.watch.watcher.NextUntil(ctx, changed, &s.batch)
 }
 
 // markedAt implements source. Nothing is repeated at a position that it cannot resume at.
@@ -112,7 +113,9 @@ func (s *eventSender) setKind(metadataOnly bool, lease *access.Lease) {
 }
 
 // send implements source. It sends a batch as one or more messages. Messages that several streams send are encoded once.
-func (s *eventSender) send(ctx context.Context, batch watchBatch) error {
+func (s *eventSender) send(ctx context.Context) error {
+	batch := &s.batch
+	defer batch.done()
 	if batch.Events[0].Type == informerhub.Reset {
 		s.setKind(s.watch.metadataOnly, s.watch.lease)
 		s.part.NoteReset(ctx)
@@ -142,7 +145,7 @@ func (s *eventSender) send(ctx context.Context, batch watchBatch) error {
 // all of it. It is never returned to callers.
 var errNarrowed = errors.New("the caller can read less")
 
-func (s *eventSender) sendBatch(ctx context.Context, batch watchBatch, freshness *kubeconnectv1.Freshness) error {
+func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshness *kubeconnectv1.Freshness) error {
 	if err := s.part.Settle(false); err != nil {
 		return err
 	}
@@ -151,7 +154,6 @@ func (s *eventSender) sendBatch(ctx context.Context, batch watchBatch, freshness
 		return err
 	}
 	defer held.Release()
-	defer batch.done()
 	for encoded, err := range s.encoderOf(batch).Responses(ctx) {
 		if err != nil {
 			return err
@@ -169,7 +171,7 @@ func (s *eventSender) sendBatch(ctx context.Context, batch watchBatch, freshness
 	return s.part.Settle(s.delivered != nil)
 }
 
-func (s *eventSender) encoderOf(batch watchBatch) encode.Events {
+func (s *eventSender) encoderOf(batch *watchBatch) encode.Events {
 	size, _ := batch.Sizes()
 	s.watch.tokens = s.watch.tokens.WithHeld(batch.held)
 	return encode.Events{
@@ -179,7 +181,7 @@ func (s *eventSender) encoderOf(batch watchBatch) encode.Events {
 }
 
 // sendPermitted sends a message of a batch under a valid lease. It returns errNarrowed if the caller can no longer read all of it.
-func (s *eventSender) sendPermitted(ctx context.Context, batch watchBatch, held budget.Held, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
+func (s *eventSender) sendPermitted(ctx context.Context, batch *watchBatch, held budget.Held, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
 	check := func() error {
 		if !access.Covers(s.watch.lease.Scope, s.watch.scope) || batch.permitted != nil && !batch.permitted() {
 			return errNarrowed

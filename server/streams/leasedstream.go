@@ -18,16 +18,17 @@ const (
 	waitingInterval = 8 * time.Second
 )
 
-// source is what a leasedStream follows: it says what comes next, and encodes it. Its methods are called by the goroutine that
-// follows the stream.
-type source[Item any] interface {
+// source is what a leasedStream follows: it says when there is something to send, and encodes it. Its methods are called by the
+// goroutine that follows the stream.
+type source interface {
 	// next blocks until there is something to send, or until ctx is done. It returns informerhub.ErrInterrupted if changed
-	// is closed before.
-	next(ctx context.Context, changed <-chan struct{}) (Item, error)
-	// send sends an item, by leasedStream.send.
-	send(ctx context.Context, item Item) error
+	// is closed before. The source keeps the item: what a function returns stays on the stack of every function above it, and
+	// the stacks of idle streams are most of their memory.
+	next(ctx context.Context, changed <-chan struct{}) error
+	// send sends what next has found, by leasedStream.send.
+	send(ctx context.Context) error
 	// repeat sends that the client still has everything, or that what it has may be stale, and nothing else. After it was sent
-	// as stale, next returns an item at once that reports that the client is current again.
+	// as stale, next finds an item at once that reports that the client is current again.
 	repeat(ctx context.Context, stale bool) error
 	// markedAt returns when a message last reported how current the stream is; false if there is nothing to repeat.
 	markedAt() (time.Time, bool)
@@ -43,13 +44,13 @@ type source[Item any] interface {
 //   - While the lease cannot be renewed, because the cluster cannot be asked, the source repeats what the client has, as stale.
 //   - If the scope of the lease changes, the source is switched to it before anything else is sent.
 //   - While the source waits for its turn or for a processor, it repeats what the client has, so that the stream is not silent.
-type leasedStream[Item any] struct {
+type leasedStream struct {
 	lease  *access.Lease
-	source source[Item]
+	source source
 }
 
 // follow sends items until the client disconnects or the source ends.
-func (l leasedStream[Item]) follow(ctx context.Context) error {
+func (l leasedStream) follow(ctx context.Context) error {
 	for {
 		if err := l.renew(ctx); err != nil {
 			return err
@@ -66,15 +67,14 @@ func (l leasedStream[Item]) follow(ctx context.Context) error {
 }
 
 // followPeriod sends items until the lease must be renewed, or has been renewed by a send.
-func (l leasedStream[Item]) followPeriod(ctx context.Context) error {
+func (l leasedStream) followPeriod(ctx context.Context) error {
 	period, cancel := l.lease.Period(ctx)
 	defer cancel()
 	for due := l.lease.Due; l.lease.Due.Equal(due) && l.lease.Scope.Equal(l.source.scope()); {
-		item, err := l.next(ctx, period)
-		if err != nil {
+		if err := l.next(ctx, period); err != nil {
 			return l.lease.EndOfPeriod(ctx, err)
 		}
-		if err := l.source.send(ctx, item); err != nil {
+		if err := l.source.send(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,32 +85,32 @@ func (l leasedStream[Item]) followPeriod(ctx context.Context) error {
 // callers.
 var errWaiting = errors.New("the stream still waits for its turn")
 
-// next returns the next item in a period. While that takes long, the source repeats what the client has.
-func (l leasedStream[Item]) next(ctx, period context.Context) (Item, error) {
+// next blocks until there is something to send in a period. While that takes long, the source repeats what the client has.
+func (l leasedStream) next(ctx, period context.Context) error {
 	for {
 		waiting, cancel := period, context.CancelFunc(func() {})
 		if at, ok := l.source.markedAt(); ok {
 			waiting, cancel = context.WithDeadlineCause(period, at.Add(waitingInterval), errWaiting)
 		}
-		item, err := l.source.next(waiting, l.lease.Changed)
+		err := l.source.next(waiting, l.lease.Changed)
 		cancel()
 		if !errors.Is(err, errWaiting) {
-			return item, err
+			return err
 		}
 		if err := l.source.repeat(ctx, false); err != nil {
-			return item, err
+			return err
 		}
 	}
 }
 
 // renew renews the lease if that is due, and blocks while the cluster cannot be asked.
-func (l leasedStream[Item]) renew(ctx context.Context) error {
+func (l leasedStream) renew(ctx context.Context) error {
 	return l.lease.RenewUntilValid(ctx, func() error { return l.source.repeat(ctx, true) })
 }
 
 // send calls send, which sends a message by Lease.Send, under a valid lease. check returns the reason why the message must not
 // be sent under the lease as it is then; nil if it may be.
-func (l leasedStream[Item]) send(ctx context.Context, check, send func() error) error {
+func (l leasedStream) send(ctx context.Context, check, send func() error) error {
 	return l.lease.SendWhenValid(ctx, func() error { return l.source.repeat(ctx, true) }, func() error {
 		if err := check(); err != nil {
 			return err

@@ -143,22 +143,23 @@ func (p *livePage) Close() {
 func (p *livePage) RequestBookmark() { p.bookmarkAt = time.Time{} }
 
 // NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
-func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (watchBatch, error) {
+func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) error {
 	if p.follower == nil {
 		if err := p.join(ctx); err != nil {
-			return watchBatch{}, err
+			return err
 		}
 	}
 	for {
 		if err := p.wait(ctx, interrupt); err != nil {
-			return watchBatch{}, err
+			return err
 		}
 		batch, err := p.next(ctx)
 		if err != nil {
-			return watchBatch{}, err
+			return err
 		}
 		if len(batch.Events) > 0 {
-			return watchBatch{batch, p.places, p.changedState, p.token(), p.isPermitted, p.release}, nil
+			*into = watchBatch{batch, p.places, p.changedState, p.token(), p.isPermitted, p.release}
+			return nil
 		}
 		p.release()
 	}

@@ -18,8 +18,8 @@ import (
 // interruptedWatcher is a watcher of a stream whose permissions have changed.
 type interruptedWatcher struct{ watcher }
 
-func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}) (watchBatch, error) {
-	return watchBatch{}, informerhub.ErrInterrupted
+func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}, *watchBatch) error {
+	return informerhub.ErrInterrupted
 }
 
 // TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange lets the permissions change at the deadline of the client. What
@@ -49,9 +49,9 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 // waitingWatcher is a watcher that waits for its turn all the time.
 type waitingWatcher struct{ watcher }
 
-func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}) (watchBatch, error) {
+func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}, _ *watchBatch) error {
 	<-ctx.Done()
-	return watchBatch{}, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // TestStreams_AreNotSilentWhileTheyWaitForTheirTurn lets a stream wait for a minute.

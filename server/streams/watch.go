@@ -27,7 +27,8 @@ type watch struct {
 // watcher is the source of the events of a watch: a plainWatcher or a livePage. Its methods
 // are described at [informerhub.Watcher].
 type watcher interface {
-	NextUntil(ctx context.Context, interrupt <-chan struct{}) (watchBatch, error)
+	// NextUntil writes the next batch to into.
+	NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) error
 	RequestBookmark()
 	Rescope(next *informerhub.Selection)
 	Restart(next *informerhub.Selection)
@@ -45,27 +46,28 @@ type watchBatch struct {
 }
 
 // joinedBytes returns the size of the results of joins in the batch.
-func (b watchBatch) joinedBytes() (size int) {
+func (b *watchBatch) joinedBytes() (size int) {
 	for _, place := range b.places {
 		size += len(place.Joined)
 	}
 	return size
 }
 
-// done releases what was computed for the batch.
-func (b watchBatch) done() {
+// done releases what was computed for the batch, and the batch.
+func (b *watchBatch) done() {
 	if b.release != nil {
 		b.release()
 	}
+	*b = watchBatch{}
 }
 
 // plainWatcher is the watcher of a watch without a page.
 type plainWatcher struct{ *informerhub.Watcher }
 
 // NextUntil implements watcher.
-func (w plainWatcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (watchBatch, error) {
-	batch, err := w.Watcher.NextUntil(ctx, interrupt)
-	return watchBatch{Batch: batch}, err
+func (w plainWatcher) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) (err error) {
+	into.Batch, err = w.Watcher.NextUntil(ctx, interrupt)
+	return err
 }
 
 // join attaches the watch to its cache.
