@@ -21,9 +21,9 @@ import (
 const (
 	// defaultRecheck is the default interval at which the permissions of a stream are re-checked.
 	defaultRecheck = 10 * time.Second
-	// confirmPatience is the time that a stream waits for a review before it reports to its client
+	// confirmTimeout is the time that a stream waits for a review before it reports to its client
 	// that it waits.
-	confirmPatience = 3 * time.Second
+	confirmTimeout = 3 * time.Second
 	// confirmPause is the time until the second attempt. It doubles with each further one, up to
 	// maxConfirmPause, with which the stream still sends a message at least every ten seconds.
 	confirmPause    = time.Second
@@ -154,7 +154,7 @@ func (l *Lease) RenewUntilValid(ctx context.Context, withhold func() error) erro
 // renewIn renews the lease: it authenticates the caller and checks its permissions, as at the start of the stream. It gives up
 // when reviewCtx is done, and returns errUnconfirmed if the cluster cannot be asked.
 func (l *Lease) renewIn(ctx, reviewCtx context.Context) error {
-	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
+	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmTimeout)
 	defer cancel()
 	identity, err := l.Caller.Identify(auth.WithRecheck(reviewCtx))
 	if err == nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
-// sendShare is the estimated memory of the messages that all streams send.
-var sendShare = memorylimit.Share{Divisor: 32, Min: 16 << 20, Max: 128 << 20, Unlimited: 128 << 20}
+// messageShare is the estimated memory of the messages that all streams send.
+var messageShare = memorylimit.Share{Divisor: 32, Min: 16 << 20, Max: 128 << 20, Unlimited: 128 << 20}
 
 const (
-	// sendPart limits the streams of one caller to a part of sendShare, and minCallerSendMemory is the smallest
+	// messagesDivisor limits the streams of one caller to a part of messageShare, and minCallerMessageBytes is the smallest
 	// part.
-	sendPart            = 16
-	minCallerSendMemory = 4 << 20
-	// freeSendMemory is the size up to which a batch is not counted. So a caller with many unread
+	messagesDivisor       = 16
+	minCallerMessageBytes = 4 << 20
+	// freeMessageBytes is the size up to which a batch is not counted. So a caller with many unread
 	// streams still receives small changes on its other streams.
-	freeSendMemory = 32 << 10
+	freeMessageBytes = 32 << 10
 	// messageCopies is the number of copies of a message while it is sent: the encoded message, the
 	// one in Connect's buffer, and the one that is written to the connection.
 	messageCopies = 3
@@ -36,8 +36,8 @@ const (
 // NewMessageQueue returns the queue for the memory of messages that streams send. A stream reserves
 // memory before it encodes a batch, and releases it when the client has read the batch.
 func NewMessageQueue() *fairqueue.Queue {
-	total := sendShare.Bytes()
-	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: total, PerKey: max(total/sendPart, minCallerSendMemory), Waiting: math.MaxInt})
+	total := messageShare.Bytes()
+	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: total, PerKey: max(total/messagesDivisor, minCallerMessageBytes), Waiting: math.MaxInt})
 }
 
 // Messages is the memory for the messages of one caller's streams.
@@ -55,7 +55,7 @@ type Held struct {
 // Reserve blocks until memory to send a batch is reserved, with the bytes of joined objects. The
 // caller must call release.
 func (m Messages) Reserve(ctx context.Context, batch informerhub.Batch, joined int, decoded bool) (Held, error) {
-	return m.reserveBytes(ctx, sendSize(batch, joined, decoded))
+	return m.reserveBytes(ctx, messageBytes(batch, joined, decoded))
 }
 
 // ReserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
@@ -68,7 +68,7 @@ func (m Messages) ReserveMessage(ctx context.Context, bytes int, asJSON bool) (H
 }
 
 func (m Messages) reserveBytes(ctx context.Context, size int) (Held, error) {
-	if size <= freeSendMemory {
+	if size <= freeMessageBytes {
 		return Held{Release: func() {}}, nil
 	}
 	release, err := m.Queue.Acquire(ctx, m.Caller, int64(size))
@@ -78,8 +78,8 @@ func (m Messages) reserveBytes(ctx context.Context, size int) (Held, error) {
 	return Held{release, func() bool { return m.Queue.Delays(m.Caller) }}, nil
 }
 
-// sendSize estimates the memory to send a batch: its objects, the joined objects, and one message.
-func sendSize(batch informerhub.Batch, joined int, decoded bool) int {
+// messageBytes estimates the memory to send a batch: its objects, the joined objects, and one message.
+func messageBytes(batch informerhub.Batch, joined int, decoded bool) int {
 	objects, largest := batch.Sizes()
 	objects += joined
 	message := messageCopies * max(largest+min(joined, joins.MaxRowBytes), min(objects, encode.MaxEventsBytes))

@@ -22,7 +22,7 @@ func batchOf(t *testing.T, bytes int) informerhub.Batch {
 func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		queue, large, small := NewMessageQueue(), batchOf(t, 100<<10), batchOf(t, 1<<10)
-		most := queue.Use().Capacity / sendPart
+		most := queue.Use().Capacity / messagesDivisor
 		jane, joe := Messages{queue, "jane"}, Messages{queue, "joe"}
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
@@ -72,7 +72,7 @@ func TestSendMemory_CountsWhatABatchTakes(t *testing.T) {
 		"a large object":         {batchOf(t, 1<<20), false, 4 << 20, 5 << 20},
 		"a small object as JSON": {batchOf(t, 1<<10), true, 49 << 10, 80 << 10},
 	} {
-		if size := sendSize(test.batch, 0, test.decoded); size < test.from || size > test.to {
+		if size := messageBytes(test.batch, 0, test.decoded); size < test.from || size > test.to {
 			t.Errorf("%s counts as %d bytes, want %d to %d", name, size, test.from, test.to)
 		}
 	}

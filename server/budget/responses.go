@@ -19,14 +19,14 @@ import (
 var responseShare = memorylimit.Share{Divisor: 4, Min: 32 << 20, Max: 512 << 20, Unlimited: 128 << 20}
 
 const (
-	// responsePart limits one caller to a fifth of it.
-	responsePart = 5
+	// responseDivisor limits one caller to a fifth of it.
+	responseDivisor = 5
 	// maxResponsesWaiting bounds the calls of one caller that wait for memory.
 	maxResponsesWaiting = 64
-	// memoryPatience is the time after which a call that waits for memory is rejected.
-	memoryPatience = 5 * time.Second
-	// writePatience is the time that the response to a change waits for memory.
-	writePatience = 30 * time.Second
+	// memoryTimeout is the time after which a call that waits for memory is rejected.
+	memoryTimeout = 5 * time.Second
+	// changeTimeout is the time that the response to a change waits for memory.
+	changeTimeout = 30 * time.Second
 )
 
 // Responses bounds the memory of unary responses, in all and for each caller.
@@ -37,22 +37,22 @@ const (
 // read its response cannot keep the memory for long: see responseWriter.
 type Responses struct {
 	Memory   *fairqueue.Queue // in bytes
-	Upstream *fairqueue.Queue // of responses of the API server, in bytes; see liveBody
+	Upstream *fairqueue.Queue // of responses of the API server, in bytes; see upstreamBody
 	// MaxUpstream is the part of upstream that one caller can use.
-	MaxUpstream int64
-	patience    streamlife.UnreadTimeout
+	MaxUpstream   int64
+	unreadTimeout streamlife.UnreadTimeout
 }
 
 func NewResponses(limits gate.Limits, metrics *observe.Metrics) *Responses {
-	memory, live := responseShare.Bytes(), liveShare.Bytes()
-	maxLive := limits.Part(live, livePart)
+	memory, live := responseShare.Bytes(), upstreamShare.Bytes()
+	maxLive := limits.Part(live, upstreamDivisor)
 	return &Responses{
 		Memory: metrics.Queue("response_bytes", fairqueue.New(fairqueue.Limits{
-			Name: "response memory", Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting,
+			Name: "response memory", Total: memory, PerKey: limits.Part(memory, responseDivisor), Waiting: maxResponsesWaiting,
 		})),
-		Upstream:    metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
-		MaxUpstream: maxLive,
-		patience:    streamlife.UnreadTimeout{Idle: 30 * time.Second, Message: call.ResponseTimeout, IdleContended: 3 * time.Second},
+		Upstream:      metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
+		MaxUpstream:   maxLive,
+		unreadTimeout: streamlife.UnreadTimeout{Idle: 30 * time.Second, Message: call.ResponseTimeout, IdleContended: 3 * time.Second},
 	}
 }
 
@@ -61,7 +61,7 @@ func (m *Responses) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := m.Begin(r.Context())
 		defer call.Release()
-		next.ServeHTTP(newResponseWriter(w, m.patience, call), r.WithContext(ctx))
+		next.ServeHTTP(newResponseWriter(w, m.unreadTimeout, call), r.WithContext(ctx))
 	})
 }
 
@@ -80,12 +80,12 @@ type callMemoryKey struct{}
 
 // callMemory is the memory of one call. It is owned by the goroutine of the call's handler.
 type callMemory struct {
-	budget    *Responses
-	caller    string // see call.CallerKey; empty while no memory is reserved
-	held      []func()
-	liveBytes int64  // bytes of the API server's responses
-	liveErr   error  // why no more of them are read
-	endSlot   func() // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
+	budget        *Responses
+	caller        string // see call.CallerKey; empty while no memory is reserved
+	held          []func()
+	upstreamBytes int64  // bytes of the API server's responses
+	upstreamErr   error  // why no more of them are read
+	endSlot       func() // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
 }
 
 // callMemoryOf returns the memory of a call, or nil for a stream, which has none.
@@ -113,14 +113,14 @@ func (m *callMemory) Release() {
 }
 
 // ReserveResponse blocks until bytes of memory are reserved for the response, which the call
-// releases after the response has been sent. It returns a *callerrors.LimitError after memoryPatience. A call
+// releases after the response has been sent. It returns a *callerrors.LimitError after memoryTimeout. A call
 // reserves once, because calls with reserved memory must not wait for more; see ReserveMore.
 func ReserveResponse(ctx context.Context, bytes int) error {
 	call := callMemoryOf(ctx)
 	if call == nil {
 		return nil
 	}
-	if call.acquire(ctx, bytes, memoryPatience) {
+	if call.acquire(ctx, bytes, memoryTimeout) {
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -130,9 +130,9 @@ func ReserveResponse(ctx context.Context, bytes int) error {
 }
 
 // acquire waits for memory, and reports whether it was reserved.
-func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
+func (m *callMemory) acquire(ctx context.Context, bytes int, timeout time.Duration) bool {
 	m.caller = call.CallerKey(call.IdentityFrom(ctx))
-	release, err := m.budget.Memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
+	release, err := m.budget.Memory.AcquireWithin(ctx, m.caller, int64(bytes), timeout)
 	if err == nil {
 		m.held = append(m.held, release)
 	}
@@ -154,14 +154,14 @@ func ReserveMore(ctx context.Context, bytes int) error {
 }
 
 // ReserveWriteResponse reserves memory for the response to a change, like ReserveResponse. It never
-// rejects the call, because the change has been made: if there is no memory within writePatience,
+// rejects the call, because the change has been made: if there is no memory within changeTimeout,
 // the response is sent without a reservation.
 func ReserveWriteResponse(ctx context.Context, bytes int) error {
 	call := callMemoryOf(ctx)
 	if call == nil {
 		return nil
 	}
-	call.acquire(ctx, bytes, writePatience)
+	call.acquire(ctx, bytes, changeTimeout)
 	return context.Cause(ctx)
 }
 

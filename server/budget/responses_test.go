@@ -71,7 +71,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.IdleContended = 0 // no limit
+		of.unreadTimeout.IdleContended = 0 // no limit
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, unread); err != nil {
@@ -101,12 +101,12 @@ func TestResponseMemory_CallsWaitUntilTheirDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of := smallAnswers()
 		release, _ := of.Memory.TryAcquire(call.CallerKey(auth.Identity{Username: "a"}), 40)
-		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
+		impatient, cancel := context.WithTimeout(t.Context(), memoryTimeout/2)
 		defer cancel()
 		if err := of.call(impatient, "a", 1, httptest.NewRecorder()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("an impatient caller returned %v", err)
 		}
-		time.AfterFunc(memoryPatience/2, release)
+		time.AfterFunc(memoryTimeout/2, release)
 		if err := of.call(t.Context(), "a", 1, httptest.NewRecorder()); err != nil {
 			t.Errorf("a patient caller returned %v", err)
 		}
@@ -157,7 +157,7 @@ func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
 			t.Errorf("one more returned %v", err)
 		}
-		if waited := time.Since(began); waited != of.patience.IdleContended {
+		if waited := time.Since(began); waited != of.unreadTimeout.IdleContended {
 			t.Errorf("it has waited for %v", waited)
 		}
 		sending.Wait()
@@ -171,7 +171,7 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 		release, _ := of.Memory.TryAcquire(call.CallerKey(call.IdentityFrom(ctx)), 40)
 		memory := &callMemory{budget: of}
 		ctx = context.WithValue(ctx, callMemoryKey{}, memory)
-		if err := ReserveWriteResponse(ctx, 30); err != nil || time.Since(began) != writePatience {
+		if err := ReserveWriteResponse(ctx, 30); err != nil || time.Since(began) != changeTimeout {
 			t.Errorf("without memory: %v after %v", err, time.Since(began))
 		}
 		release()
@@ -184,12 +184,12 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 func TestResponseMemory_ResponsesMustBeReadInTime(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.Message = 50 * time.Second
+		of.unreadTimeout.Message = 50 * time.Second
 		reading, stop := context.WithCancel(t.Context())
 		defer stop()
 		go unread.readEvery(reading, 20*time.Second)
 		began := time.Now()
-		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.patience.Message {
+		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.unreadTimeout.Message {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})
@@ -216,7 +216,7 @@ func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
 			of, ended := NewResponses(gate.Limits{}, observe.NewMetrics()), make(chan error, 1)
-			of.patience.Idle = 10 * time.Millisecond
+			of.unreadTimeout.Idle = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
 				ended <- err

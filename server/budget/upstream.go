@@ -14,15 +14,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// liveShare is the memory for responses of the API server that are read for callers. They share
+// upstreamShare is the memory for responses of the API server that are read for callers. They share
 // nothing with a cache.
-var liveShare = memorylimit.Share{Divisor: 8, Min: 64 << 20, Max: 512 << 20, Unlimited: 512 << 20}
+var upstreamShare = memorylimit.Share{Divisor: 8, Min: 64 << 20, Max: 512 << 20, Unlimited: 512 << 20}
 
 const (
-	// livePart limits one caller to half of it.
-	livePart = 2
-	// liveStep is the unit in which memory for a response is reserved while it is read.
-	liveStep = 256 << 10
+	// upstreamDivisor limits one caller to half of it.
+	upstreamDivisor = 2
+	// upstreamStep is the unit in which memory for a response is reserved while it is read.
+	upstreamStep = 256 << 10
 )
 
 // ReservingClient returns a client that reserves memory for responses while it reads them, on
@@ -34,31 +34,31 @@ func ReservingClient(ctx context.Context, client *http.Client) *http.Client {
 		return client
 	}
 	weighed := *client
-	weighed.Transport = liveTransport{memory, call.CallerKey(call.IdentityFrom(ctx)), client.Transport}
+	weighed.Transport = upstreamTransport{memory, call.CallerKey(call.IdentityFrom(ctx)), client.Transport}
 	return &weighed
 }
 
-// liveTransport reserves memory for the bodies of responses.
-type liveTransport struct {
+// upstreamTransport reserves memory for the bodies of responses.
+type upstreamTransport struct {
 	call   *callMemory
 	caller string
 	http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t liveTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t upstreamTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err == nil {
-		response.Body = &liveBody{ReadCloser: response.Body, liveTransport: t}
+		response.Body = &upstreamBody{ReadCloser: response.Body, upstreamTransport: t}
 	}
 	return response, err
 }
 
-// liveBody is the body of a response. Reading fails when the caller, or all callers together, use
+// upstreamBody is the body of a response. Reading fails when the caller, or all callers together, use
 // all memory for such responses. UpstreamError returns the reason.
-type liveBody struct {
+type upstreamBody struct {
 	io.ReadCloser
-	liveTransport
+	upstreamTransport
 	read, held int
 }
 
@@ -67,27 +67,27 @@ var errNotReserved = http2.StreamError{Code: http2.ErrCodeCancel}
 
 // Read implements io.Reader. After it has failed for lack of memory it fails for good: client-go reads
 // on after an error, to reuse the connection.
-func (b *liveBody) Read(p []byte) (int, error) {
-	if b.call.liveErr != nil {
+func (b *upstreamBody) Read(p []byte) (int, error) {
+	if b.call.upstreamErr != nil {
 		return 0, errNotReserved
 	}
 	n, err := b.ReadCloser.Read(p)
-	for b.read += n; b.read > b.held; b.held += liveStep {
-		if b.call.liveErr = b.call.reserveLive(b.caller); b.call.liveErr != nil {
+	for b.read += n; b.read > b.held; b.held += upstreamStep {
+		if b.call.upstreamErr = b.call.reserveUpstream(b.caller); b.call.upstreamErr != nil {
 			return n, errNotReserved
 		}
 	}
 	return n, err
 }
 
-// reserveLive reserves one more step for a response of the API server. It does not wait, because
+// reserveUpstream reserves one more step for a response of the API server. It does not wait, because
 // the call has reserved memory that others may wait for.
-func (m *callMemory) reserveLive(caller string) error {
-	if m.liveBytes += liveStep; m.liveBytes > m.budget.MaxUpstream {
+func (m *callMemory) reserveUpstream(caller string) error {
+	if m.upstreamBytes += upstreamStep; m.upstreamBytes > m.budget.MaxUpstream {
 		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
 			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.MaxUpstream>>20)
 	}
-	release, ok := m.budget.Upstream.TryAcquire(caller, liveStep)
+	release, ok := m.budget.Upstream.TryAcquire(caller, upstreamStep)
 	if !ok {
 		return Busy(callerrors.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
 	}
@@ -98,8 +98,8 @@ func (m *callMemory) reserveLive(caller string) error {
 // UpstreamError returns the reason why a response of the API server was not read, if there is one, and
 // err otherwise.
 func UpstreamError(ctx context.Context, err error) error {
-	if call := callMemoryOf(ctx); err != nil && call != nil && call.liveErr != nil {
-		return call.liveErr
+	if call := callMemoryOf(ctx); err != nil && call != nil && call.upstreamErr != nil {
+		return call.upstreamErr
 	}
 	return err
 }

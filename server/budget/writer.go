@@ -14,9 +14,9 @@ type responseWriter struct {
 	beforeWrite func() // called before each write, when the response has been built
 }
 
-func newResponseWriter(w http.ResponseWriter, patience streamlife.UnreadTimeout, call *callMemory) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, unreadTimeout streamlife.UnreadTimeout, call *callMemory) *responseWriter {
 	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
-	writer.unread.Track(w, patience)
+	writer.unread.Track(w, unreadTimeout)
 	writer.unread.SetGuard(streamlife.Guard{Contended: call.delaysOthers})
 	return writer
 }

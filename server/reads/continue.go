@@ -94,7 +94,7 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 	case err != nil || c.token.Incomplete:
 		return err
 	}
-	complete, err := cache.AwaitComplete(ctx, c.token.Position.Version, completePatience)
+	complete, err := cache.AwaitComplete(ctx, c.token.Position.Version, completeTimeout)
 	if err == nil && !complete {
 		err = errPageIncomplete
 	}
@@ -105,8 +105,8 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found Result) (*pagedList, error) {
 	if c.params.order.Paths() == 0 && found.related.owner == nil {
-		limit, mostBytes := mostFor(c.params)
-		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.Position, c.token.Last, limit, mostBytes)
+		limit, maxBytes := pageLimits(c.params)
+		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.Position, c.token.Last, limit, maxBytes)
 		found.Snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{Result: found, token: c.token, more: more}, err
 	}
@@ -130,8 +130,8 @@ func (c *continuation) takeByName(ctx context.Context, found Result, names []inf
 	if err != nil {
 		return nil, err
 	}
-	limit, mostBytes := mostFor(c.params)
-	objects, err := found.cache.ListNamed(ctx, c.token.Position, pageNames[:min(limit, len(pageNames))], mostBytes)
+	limit, maxBytes := pageLimits(c.params)
+	objects, err := found.cache.ListNamed(ctx, c.token.Position, pageNames[:min(limit, len(pageNames))], maxBytes)
 	found.Snapshot = informerhub.Snapshot{Objects: objects}
 	return &pagedList{Result: found, token: c.token, more: len(objects) < len(pageNames)}, err
 }

@@ -21,8 +21,8 @@ import (
 const (
 	// maxGroupPaths bounds the paths that objects are counted by, and maxAggregates the aggregates.
 	maxGroupPaths, maxAggregates = 8, 8
-	// defaultGroups and mostGroups bound the groups in a response.
-	defaultGroups, mostGroups = 1_000, 10_000
+	// defaultGroups and maxMaxGroups bound the groups in a response.
+	defaultGroups, maxMaxGroups = 1_000, 10_000
 	// maxGroupsBytes bounds the bytes of the groups and aggregates in a response, like those of a page.
 	maxGroupsBytes = encode.MaxPageBytes
 	// maxCountedBytes bounds the memory of the groups while they are counted.
@@ -114,11 +114,11 @@ func countAll(ctx context.Context, plan *counts.Plan, objects []*informerhub.Obj
 	return counter, nil
 }
 
-func parseMaxGroups(most int32) (int, error) {
-	if most < 0 || most > mostGroups {
-		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", most, mostGroups)
+func parseMaxGroups(requested int32) (int, error) {
+	if requested < 0 || requested > maxMaxGroups {
+		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", requested, maxMaxGroups)
 	}
-	return cmp.Or(int(most), defaultGroups), nil
+	return cmp.Or(int(requested), defaultGroups), nil
 }
 
 // ParsePlan parses what a request counts.

@@ -69,7 +69,7 @@ func TestCount_GroupsObjectsByValues(t *testing.T) {
 		{"metadata.namespace", `8 "a"`},
 	} {
 		t.Run(test.by, func(t *testing.T) {
-			got, total, err := counted(t, mostGroups, strings.Fields(test.by), widgets...)
+			got, total, err := counted(t, maxMaxGroups, strings.Fields(test.by), widgets...)
 			if err != nil || strings.Join(got, "|") != test.want || total != len(got) {
 				t.Errorf("got %d: %s, %v\nwant %s", total, strings.Join(got, "|"), err, test.want)
 			}
@@ -91,7 +91,7 @@ func TestCount_GroupsBuiltInObjects(t *testing.T) {
 		"spec.hostNetwork":         `4 null|1 true`,
 		"spec.containers[*].image": `5 "a"|3 "b0"|2 "b1"`,
 	} {
-		if got, _, err := counted(t, mostGroups, []string{by}, objects...); err != nil || strings.Join(got, "|") != want {
+		if got, _, err := counted(t, maxMaxGroups, []string{by}, objects...); err != nil || strings.Join(got, "|") != want {
 			t.Errorf("%s: got %v, %v; want %s", by, got, err, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestCount_ResponsesFitIntoMessages(t *testing.T) {
 	for i := range 30 {
 		specs = append(specs, fmt.Sprintf(`{"n":"%03d%s"}`, i, strings.Repeat("x", 256<<10)))
 	}
-	got, total, err := counted(t, mostGroups, []string{"spec.n"}, servertest.WidgetsWith(t, specs...)...)
+	got, total, err := counted(t, maxMaxGroups, []string{"spec.n"}, servertest.WidgetsWith(t, specs...)...)
 	if err != nil || total != 30 || len(got) < 5 || len(got) > 12 {
 		t.Errorf("got %d of %d, %v", len(got), total, err)
 	}
@@ -138,13 +138,13 @@ func TestCount_InvalidCountsAreBadRequests(t *testing.T) {
 		"more values than there may": {"spec.n", servertest.WidgetsWith(t, longTexts(300)...), "too many different values"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := counted(t, mostGroups, strings.Fields(test.by), test.objects...)
+			_, _, err := counted(t, maxMaxGroups, strings.Fields(test.by), test.objects...)
 			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("returned %v", err)
 			}
 		})
 	}
-	if got, _, err := counted(t, mostGroups, []string{"spec.a[*]"}, wide...); err != nil || len(got) != 10_000 {
+	if got, _, err := counted(t, maxMaxGroups, []string{"spec.a[*]"}, wide...); err != nil || len(got) != 10_000 {
 		t.Errorf("of 10,000 values, %d groups, %v", len(got), err)
 	}
 }
@@ -220,7 +220,7 @@ func TestCount_AggregatesAreOfAllObjectsAndOfEachGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		response := &kubeconnectv1.CountResponse{}
-		if err := addGroups(t.Context(), response, countParams{plan: plan, maxGroups: mostGroups}, widgets); err != nil {
+		if err := addGroups(t.Context(), response, countParams{plan: plan, maxGroups: maxMaxGroups}, widgets); err != nil {
 			t.Fatal(err)
 		}
 		var lines []string

@@ -204,7 +204,7 @@ func (l *Lists) completed(ctx context.Context, found Result, params listParams) 
 	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
 		return found, nil
 	}
-	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completePatience)
+	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completeTimeout)
 	if err != nil || !complete {
 		return found, err
 	}

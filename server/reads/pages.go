@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// completePatience is the time that a list of several pages waits until all changes at its
+	// completeTimeout is the time that a list of several pages waits until all changes at its
 	// version are known.
-	completePatience = 3 * time.Second
-	// mostListed bounds the objects of a page.
-	mostListed = 1 << 15
-	// mostListedBytes bounds the bytes of whole objects that are looked up for a page.
-	mostListedBytes = 2 * encode.MaxPageBytes
+	completeTimeout = 3 * time.Second
+	// maxListed bounds the objects of a page.
+	maxListed = 1 << 15
+	// maxListedBytes bounds the bytes of whole objects that are looked up for a page.
+	maxListedBytes = 2 * encode.MaxPageBytes
 )
 
 // pagedList is a list that a page is taken from. It is owned by one call.
@@ -44,12 +44,12 @@ func isPast(err error) bool {
 	return errors.Is(err, informerhub.ErrForgotten) || errors.Is(err, informerhub.ErrUndone)
 }
 
-// mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
+// pageLimits returns the maximum number of objects in a page, and the maximum bytes of objects that
 // are looked up.
-func mostFor(params listParams) (objects, bytes int) {
-	objects, bytes = mostListed, mostListedBytes
+func pageLimits(params listParams) (objects, bytes int) {
+	objects, bytes = maxListed, maxListedBytes
 	if params.pageSize > 0 {
-		objects = min(params.pageSize, mostListed)
+		objects = min(params.pageSize, maxListed)
 	}
 	if params.view.Fields != nil {
 		bytes = math.MaxInt // only pointers are kept
@@ -169,9 +169,9 @@ func (l *pagedList) rowsFor(params listParams) ([]*informerhub.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, mostBytes := mostFor(params)
+	limit, maxBytes := pageLimits(params)
 	for i, object := range objects[:min(limit, len(objects))] {
-		if mostBytes -= object.Size(); mostBytes < 0 {
+		if maxBytes -= object.Size(); maxBytes < 0 {
 			return objects[:i+1], nil
 		}
 	}

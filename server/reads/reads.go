@@ -35,7 +35,7 @@ type Config struct {
 // New returns the handlers of reads.
 func New(config Config) *Reads {
 	hub, targets, permissions := config.Hub, config.Targets, config.Permissions
-	upstream := &Upstream{hub: hub, clients: config.Clients, slots: config.Metrics.Queue("upstream_lists", newLiveLists(config.Limits))}
+	upstream := &Upstream{hub: hub, clients: config.Clients, slots: config.Metrics.Queue("upstream_lists", newUpstreamLists(config.Limits))}
 	objects := &Objects{hub: hub, targets: targets, permissions: permissions, upstream: upstream}
 	relations := &Relations{hub: hub, targets: targets, permissions: permissions, objects: objects}
 	snapshots := &Snapshots{

@@ -150,7 +150,7 @@ func rowsOfPage(pageSize int32) int64 {
 const cellBytes, rowHeadBytes = 512, 1024
 
 // tableMemory estimates the memory that the response needs in addition to the table. The strings
-// are shared, and the bytes that were read are already reserved; see liveBody.
+// are shared, and the bytes that were read are already reserved; see upstreamBody.
 func tableMemory(table *metav1.Table) int {
 	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
 }

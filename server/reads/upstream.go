@@ -18,24 +18,24 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 )
 
-// maxLiveListBytes bounds a list that is read at the API server, because its objects are not shared
+// maxUpstreamListBytes bounds a list that is read at the API server, because its objects are not shared
 // with a cache.
-const maxLiveListBytes = 128 << 20
+const maxUpstreamListBytes = 128 << 20
 
 const (
-	// maxLiveLists bounds the lists that are read at one time. One caller can use a quarter of
+	// maxUpstreamLists bounds the lists that are read at one time. One caller can use a quarter of
 	// them. Other lists wait.
-	maxLiveLists  = 8
-	liveListsPart = 4
-	// maxLiveListsWaiting bounds the waiting lists of one caller.
-	maxLiveListsWaiting = 64
-	// livePatience is the time after which a waiting list is rejected.
-	livePatience = 10 * time.Second
+	maxUpstreamLists     = 8
+	upstreamListsDivisor = 4
+	// maxUpstreamListsWaiting bounds the waiting lists of one caller.
+	maxUpstreamListsWaiting = 64
+	// upstreamTimeout is the time after which a waiting list is rejected.
+	upstreamTimeout = 10 * time.Second
 )
 
-// newLiveLists returns the queue for slots to list at the API server.
-func newLiveLists(limits gate.Limits) *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Name: "other lists", Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
+// newUpstreamLists returns the queue for slots to list at the API server.
+func newUpstreamLists(limits gate.Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "other lists", Total: maxUpstreamLists, PerKey: limits.Part(maxUpstreamLists, upstreamListsDivisor), Waiting: maxUpstreamListsWaiting})
 }
 
 // isLive reports whether a read goes to the API server.
@@ -78,13 +78,13 @@ func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query infor
 			return live.ListAt(ctx, query, version, limit)
 		}
 	}
-	snapshot, warnings, err := read(ctx, query, maxLiveListBytes)
+	snapshot, warnings, err := read(ctx, query, maxUpstreamListBytes)
 	return snapshot, warnings, budget.UpstreamError(ctx, err)
 }
 
 // acquireSlot waits for a slot to list.
 func (u *Upstream) acquireSlot(ctx context.Context) (release func(), err error) {
-	release, err = u.slots.AcquireWithin(ctx, call.CallerKey(call.IdentityFrom(ctx)), 1, livePatience)
+	release, err = u.slots.AcquireWithin(ctx, call.CallerKey(call.IdentityFrom(ctx)), 1, upstreamTimeout)
 	switch {
 	case err == nil:
 		return release, nil

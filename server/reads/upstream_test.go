@@ -12,9 +12,9 @@ import (
 
 func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		s := &Upstream{slots: newLiveLists(gate.Limits{Rate: 1})}
+		s := &Upstream{slots: newUpstreamLists(gate.Limits{Rate: 1})}
 		ctx := servertest.CalledBy(t.Context(), "a")
-		for range maxLiveLists / liveListsPart {
+		for range maxUpstreamLists / upstreamListsDivisor {
 			if _, err := s.acquireSlot(ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -173,7 +173,7 @@ func appendHeld(dst []byte, offset int, held []heldObject) []byte {
 // parseHeld parses what appendHeld has appended.
 func parseHeld(page []byte) (offset int, held []heldObject, err error) {
 	number, n := binary.Uvarint(page)
-	if n <= 0 || number > math.MaxInt32 || len(page[n:])%heldObjectBytes != 0 || len(page[n:]) > mostInPage*heldObjectBytes {
+	if n <= 0 || number > math.MaxInt32 || len(page[n:])%heldObjectBytes != 0 || len(page[n:]) > maxInPage*heldObjectBytes {
 		return 0, nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
 	for page = page[n:]; len(page) > 0; page = page[heldObjectBytes:] {

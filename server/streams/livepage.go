@@ -261,9 +261,9 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 	return 0, apierrors.NewNotFound(p.cache.Resource().GroupResource(), after.Name)
 }
 
-// mostSearched bounds the objects, before and after the place of a page that is resumed, among which
+// maxSearched bounds the objects, before and after the place of a page that is resumed, among which
 // the objects of that page are searched.
-const mostSearched = 2000
+const maxSearched = 2000
 
 // findResumed finds the first object of a page that was resumed which is still in the selection, near
 // the page's place. Its place is that of the page if the object before the page is no longer in the
@@ -276,7 +276,7 @@ func (p *livePage) findResumed() error {
 	var near []*informerhub.Object
 	if err := p.follower.Read(func(objects *sorted.Objects, _ follow.Moment) {
 		if _, found := objects.Find(p.params.after.Namespace, p.params.after.Name); !found {
-			near = objects.Range(max(0, int(p.state.GetOffset())-mostSearched), 2*mostSearched)
+			near = objects.Range(max(0, int(p.state.GetOffset())-maxSearched), 2*maxSearched)
 		}
 	}); err != nil {
 		return err

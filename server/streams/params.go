@@ -78,9 +78,9 @@ func resumeTokens(request *kubeconnectv1.WatchManyRequest) ([]string, error) {
 	return tokens, nil
 }
 
-// mostInPages bounds the objects of all pages of a WatchMany, because its tokens list them: each
+// maxInPages bounds the objects of all pages of a WatchMany, because its tokens list them: each
 // response has a token of all watches, and the tokens of independent watches must fit into one request.
-const mostInPages = 1000
+const maxInPages = 1000
 
 // check returns the error that rejects the whole request.
 func (p manyParams) check() error {
@@ -93,8 +93,8 @@ func (p manyParams) check() error {
 			inPages += part.watch.page.limit
 		}
 	}
-	if inPages > mostInPages {
-		return apierror.BadRequest("the pages have %d objects together: give limits of at most %d in one stream", inPages, mostInPages)
+	if inPages > maxInPages {
+		return apierror.BadRequest("the pages have %d objects together: give limits of at most %d in one stream", inPages, maxInPages)
 	}
 	return nil
 }
@@ -211,8 +211,8 @@ type pageParams struct {
 func parsePage(request *kubeconnectv1.WatchRequest) (*pageParams, error) {
 	limit, offset, after := request.GetLimit(), request.GetOffset(), request.GetAfter()
 	switch {
-	case limit < 0 || limit > mostInPage:
-		return nil, apierror.BadRequest("invalid limit %d: give 1 to %d", limit, mostInPage)
+	case limit < 0 || limit > maxInPage:
+		return nil, apierror.BadRequest("invalid limit %d: give 1 to %d", limit, maxInPage)
 	case limit == 0 && (request.GetOrderBy() != "" || offset != 0 || after != nil):
 		return nil, apierror.BadRequest("order_by, offset and after need a limit: a watch of all objects has no order")
 	case limit == 0:
@@ -236,13 +236,13 @@ func parsePage(request *kubeconnectv1.WatchRequest) (*pageParams, error) {
 	return params, err
 }
 
-// mostInPage bounds WatchRequest.limit.
-const mostInPage = 500
+// maxInPage bounds WatchRequest.limit.
+const maxInPage = 500
 
 // The bounds and the default of WatchCountsRequest.min_interval.
 const (
-	leastCountsInterval   = 100 * time.Millisecond
-	mostCountsInterval    = 60 * time.Second
+	minCountsInterval     = 100 * time.Millisecond
+	maxCountsInterval     = 60 * time.Second
 	defaultCountsInterval = time.Second
 )
 
@@ -273,8 +273,8 @@ func parseInterval(request *kubeconnectv1.WatchCountsRequest) (time.Duration, er
 		return defaultCountsInterval, nil
 	}
 	interval := request.GetMinInterval().AsDuration()
-	if !request.GetMinInterval().IsValid() || interval < leastCountsInterval || interval > mostCountsInterval {
-		return 0, apierror.BadRequest("invalid min_interval %v: give %v to %v", interval, leastCountsInterval, mostCountsInterval)
+	if !request.GetMinInterval().IsValid() || interval < minCountsInterval || interval > maxCountsInterval {
+		return 0, apierror.BadRequest("invalid min_interval %v: give %v to %v", interval, minCountsInterval, maxCountsInterval)
 	}
 	return interval, nil
 }

@@ -198,8 +198,8 @@ func (w *Writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 	}, nil
 }
 
-// deletionPatience is the time that a completed deletion waits for its resource version.
-const deletionPatience = 3 * time.Second
+// deletionTimeout is the time that a completed deletion waits for its resource version.
+const deletionTimeout = 3 * time.Second
 
 // versionAfter returns a resource version at which a deletion is visible: the version of the
 // object in the API server's response, which is the deletion's own. A Status has no version. Then
@@ -213,7 +213,7 @@ func (w *Writes) versionAfter(ctx context.Context, dest change.Target, dryRun bo
 	case object.IsVersion(deleted):
 		return deleted
 	}
-	ctx, cancel := context.WithTimeout(ctx, deletionPatience)
+	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
 	clients := []*http.Client{w.clients.For(call.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
