@@ -6,6 +6,7 @@ ignore ./clients/node_modules
 
 require (
 	connectrpc.com/connect v1.21.1
+	connectrpc.com/connect/v2 v2.0.2
 	connectrpc.com/cors v0.1.0
 	connectrpc.com/grpcreflect v1.3.1
 	github.com/cockroachdb/apd/v3 v3.2.3
