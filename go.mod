@@ -8,7 +8,7 @@ require (
 	connectrpc.com/connect v1.21.1
 	connectrpc.com/connect/v2 v2.0.2
 	connectrpc.com/cors v0.1.0
-	connectrpc.com/grpcreflect v1.3.1
+	connectrpc.com/grpcreflect/v2 v2.0.0
 	github.com/cockroachdb/apd/v3 v3.2.3
 	github.com/fvbommel/sortorder v1.2.1
 	github.com/go-jose/go-jose/v4 v4.1.4

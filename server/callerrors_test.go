@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -31,8 +33,8 @@ func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
 			Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: long,
 		})
 	})
-	for name, option := range map[string]connect.ClientOption{
-		"Connect": connect.WithClientOptions(), "Connect JSON": connect.WithProtoJSON(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
+	for name, option := range map[string]connecthttp.Option{
+		"Connect": connecthttp.WithReadMaxBytes(0), "Connect JSON": connecthttp.WithProtoJSON(), "gRPC": connecthttp.WithGRPC(), "gRPC-Web": connecthttp.WithGRPCWeb(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := servertest.PodsAPI()
@@ -67,7 +69,7 @@ func patchError(t *testing.T, s *service) error {
 }
 
 func watchManyError(t *testing.T, s *service, resource string) error {
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: resource}}})
+	stream, err := responses.Of(s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: resource}}}))
 	if err != nil {
 		return err
 	}

@@ -320,7 +320,7 @@ func TestCallLog_ChangesNameWhatTheyChange(t *testing.T) {
 	}
 }
 
-// TestCallLog_UnreadableRequestsAreNoChanges sends requests that connect rejects before the interceptors.
+// TestCallLog_UnreadableRequestsAreNoChanges sends requests that cannot be decoded.
 func TestCallLog_UnreadableRequestsAreNoChanges(t *testing.T) {
 	for name, test := range map[string]struct{ contentType, encoding, body, code string }{
 		"protobuf":           {"application/proto", "", "\x0a\xff\xff", "invalid_argument"},

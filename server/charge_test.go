@@ -3,11 +3,11 @@ package server
 import (
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -17,7 +17,7 @@ import (
 // can make calls.
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
 	s := newLimitedService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, gate.Limits{Rate: 1, Burst: 20})
-	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
+	access := kubeconnectv1connect.NewAccessServiceClient(s.client())
 	question := &kubeconnectv1.AccessCheck{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
 	request := &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		question, question, question, question, question, question, question, question, question, question, question,

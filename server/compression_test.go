@@ -2,17 +2,19 @@ package server
 
 import (
 	"bytes"
-	"compress/gzip"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectgzip"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -57,22 +59,19 @@ func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 }
 
 // countDecompressed makes a client offer gzip, and counts the compressed messages.
-func countDecompressed(count *atomic.Int32) connect.ClientOption {
-	return connect.WithAcceptCompression("gzip",
-		func() connect.Decompressor { return &countingReader{new(gzip.Reader), count} },
-		func() connect.Compressor { return gzip.NewWriter(io.Discard) })
+func countDecompressed(count *atomic.Int32) connecthttp.Option {
+	return connecthttp.WithCompressors(countingCompressor{connectgzip.New(), count})
 }
 
-type countingReader struct {
-	*gzip.Reader
+type countingCompressor struct {
+	connect.Compressor
 	count *atomic.Int32
 }
 
-func (c *countingReader) Reset(from io.Reader) error {
-	if from != http.NoBody { // an unused decompressor is reset to it
-		c.count.Add(1)
-	}
-	return c.Reader.Reset(from)
+// Decompress implements connect.Compressor.
+func (c countingCompressor) Decompress(src io.Reader) (io.ReadCloser, error) {
+	c.count.Add(1)
+	return c.Compressor.Decompress(src)
 }
 
 func TestCompression_WatchesAreNotCompressed(t *testing.T) {
@@ -131,11 +130,11 @@ func fetch(t *testing.T, s *service, path string) (status int, body string) {
 func TestCompression_RequestsCanBeCompressed(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, append(options, connect.WithSendGzip())...)
+			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, append(options, connecthttp.WithSendGzip())...)
 			if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 				t.Errorf("List: %v", err)
 			}
-			stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+			stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,10 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
@@ -301,22 +303,22 @@ func TestConditional_CountsA304AsASuccess(t *testing.T) {
 // message in base64.
 func TestConditional_ConnectClientsReadByGET(t *testing.T) {
 	s := newPolledService(t, everything())
-	client := connect.NewClient[kubeconnectv1.ListRequest, kubeconnectv1.ListResponse](s.http, s.url+listPath,
-		connect.WithHTTPGet(), connect.WithIdempotency(connect.IdempotencyNoSideEffects))
-	list := func(tag string) (*connect.Response[kubeconnectv1.ListResponse], error) {
-		request := connect.NewRequest(&kubeconnectv1.ListRequest{Resource: "pods", Encoding: asJSON})
-		request.Header().Set("Authorization", "Bearer any")
-		request.Header().Set("If-None-Match", tag)
-		return client.CallUnary(t.Context(), request)
+	client := kubeconnectv1connect.NewResourceServiceClient(s.client(connecthttp.WithHTTPGet()))
+	list := func(tag string) (*kubeconnectv1.ListResponse, *connect.Header, error) {
+		ctx, call := connect.NewClientContext(t.Context())
+		call.RequestHeader().Set("Authorization", "Bearer any")
+		call.RequestHeader().Set("If-None-Match", tag)
+		response, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Encoding: asJSON})
+		return response, call.ResponseHeader(), err
 	}
-	answer, err := list("")
+	response, header, err := list("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(answer.Msg.GetObjects()) != 2 || answer.Header().Get("ETag") == "" {
-		t.Errorf("%v %v", answer.Header(), answer.Msg)
+	if len(response.GetObjects()) != 2 || header.Get("ETag") == "" {
+		t.Errorf("%v %v", header, response)
 	}
-	if _, err := list(answer.Header().Get("ETag")); !connect.IsNotModifiedError(err) {
+	if _, _, err := list(header.Get("ETag")); !connecthttp.IsNotModifiedError(err) {
 		t.Errorf("with the tag: %v", err)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -184,7 +185,7 @@ func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 
 // firstOf returns the error, if any, before the first response of a watch.
 func firstOf(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
-	stream, err := s.resources.Watch(ctx, request)
+	stream, err := responses.Of(s.resources.Watch(ctx, request))
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func firstOf(ctx context.Context, s *service, request *kubeconnectv1.WatchReques
 func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
 	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, servertest.TwoNamespaces(), rights)
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: true})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
 	rights := servertest.NewFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, servertest.TwoNamespaces(), rights)
 	watchWith := func(require bool, token string) *follower {
-		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: require, ResumeToken: token})
+		stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: require, ResumeToken: token}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +269,7 @@ func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
 func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	rights := servertest.NewFakeRights(servertest.Some("default"))
 	s := withRights(t, servertest.TwoNamespaces(), rights)
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"}))
 	if err != nil {
 		t.Fatal(err)
 	}

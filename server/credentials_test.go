@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
@@ -27,7 +27,7 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 // TestStreams_AreLimitedByCredentialAndUser has one pod of a service account use its maximum.
 func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 	s := newLimitedService(t, servertest.PodsAPI(), byPod, gate.Limits{Streams: 5, CredentialStreams: 2})
-	clients := rawClientsOf(s, connect.WithGRPC())
+	clients := namedClientOf(s, connecthttp.WithGRPC())
 	open := func(who string) error {
 		stream, err := clients.watchPods(t, who)
 		if err == nil {

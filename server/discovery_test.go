@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
 func discoveryOf(s *service) kubeconnectv1connect.DiscoveryServiceClient {
-	return kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
+	return kubeconnectv1connect.NewDiscoveryServiceClient(s.client())
 }
 
 // listTypes returns the types by the names of their resources.

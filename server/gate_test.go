@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
@@ -168,7 +169,7 @@ func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
 	for i := range questions.Checks {
 		questions.Checks[i] = &kubeconnectv1.AccessCheck{}
 	}
-	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url, connect.WithSendGzip())
+	access := kubeconnectv1connect.NewAccessServiceClient(s.client(connecthttp.WithSendGzip()))
 	if _, err := access.CheckAccess(t.Context(), questions); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("%d questions in a few bytes: %v", manyQuestions, err)
 	}
@@ -186,15 +187,14 @@ func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 			patched := make(chan struct{})
 			go func() {
 				defer close(patched)
-				client := connect.NewClient[kubeconnectv1.DeleteRequest, kubeconnectv1.DeleteResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceDeleteProcedure, options...)
-				_, _ = client.CallUnary(t.Context(), as("jane", &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"}))
+				_, _ = namedClientOf(s, options...).Delete(as(t.Context(), "jane"), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
 			}()
 			select {
 			case <-entered:
 			case <-patched:
 				t.Fatal("the first call has ended")
 			}
-			clients := rawClientsOf(s, options...)
+			clients := namedClientOf(s, options...)
 			statustest.WantOverLimit(t, clients.getPod(t, "jane"), "too many of your calls")
 			if err := clients.getPod(t, "joe"); err != nil {
 				t.Errorf("another caller: %v", err)

@@ -3,12 +3,12 @@ package server
 import (
 	"testing"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
-
-	"github.com/kubeconnect/kubeconnect/auth"
 )
 
 // TestToken_OfAnotherGenerationBeginsWithASnapshot resumes at another replica, with one watch and
@@ -33,7 +33,7 @@ func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 			from, to := replicaOf(t, test.from), replicaOf(t, test.to)
 			for _, patches := range []kubeconnectv1.PatchFormat{encode.WholeObject, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE} {
 				watch := func(s *service, token string) *follower {
-					stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, PatchFormat: patches})
+					stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, PatchFormat: patches}))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -26,7 +27,7 @@ const (
 // and no other for sending, waiting or tracking.
 func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	const streams = 20
-	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
+	for name, options := range map[string][]connecthttp.Option{"Connect": nil, "gRPC": {connecthttp.WithGRPC()}, "gRPC-Web": {connecthttp.WithGRPCWeb()}} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, options...)
 			openQuiet(t, s, streams) // these start the shared goroutines
@@ -56,7 +57,7 @@ func TestWatchCounts_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 func openQuiet(t *testing.T, s *service, count int) {
 	t.Helper()
 	for range count {
-		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+		stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,9 @@ package server
 import (
 	"cmp"
 
+	"connectrpc.com/connect/v2"
+
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
@@ -30,6 +33,14 @@ type resources struct {
 	*reads.Tables
 	*streams.Watches
 	*writes.Writes
+}
+
+// register has a server serve all services.
+func (h handlers) register(server *connect.Server) {
+	kubeconnectv1connect.RegisterResourceServiceHandler(server, h.resources)
+	kubeconnectv1connect.RegisterDiscoveryServiceHandler(server, h.discovery)
+	kubeconnectv1connect.RegisterAccessServiceHandler(server, h.access)
+	kubeconnectv1connect.RegisterPodServiceHandler(server, h.pods)
 }
 
 func newHandlers(config Config, callers *gate.Callers, kept *ledger.Ledger) handlers {

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -20,21 +22,23 @@ const (
 	notServing = healthv1.HealthCheckResponse_NOT_SERVING
 )
 
-type healthClient = connect.Client[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse]
-
-func newHealthClient(s *service, procedure string) *healthClient {
-	return connect.NewClient[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse](s.http, s.url+procedure, connect.WithGRPC())
+// checkHealth calls Check of a service.
+func checkHealth(t *testing.T, s *service, name string) (*healthv1.HealthCheckResponse, error) {
+	t.Helper()
+	response := &healthv1.HealthCheckResponse{}
+	err := s.client(connecthttp.WithGRPC()).CallUnary(t.Context(), connect.Spec{Procedure: healthv1.Health_Check_FullMethodName},
+		&healthv1.HealthCheckRequest{Service: name}, response)
+	return response, err
 }
 
 // TestHealth_NeedsNoIdentity calls a service that authenticates no caller.
 func TestHealth_NeedsNoIdentity(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
-	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, ready := range []bool{false, true, false} {
 		s.readiness.Set(ready)
 		for _, name := range append(serviceNames(), "") {
-			answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: name}))
-			if err != nil || answer.Msg.GetStatus() != servingOf(ready) {
+			answer, err := checkHealth(t, s, name)
+			if err != nil || answer.GetStatus() != servingOf(ready) {
 				t.Errorf("ready: %v, %q: %v, %v", ready, name, answer, err)
 			}
 		}
@@ -50,8 +54,7 @@ func TestHealth_NeedsNoIdentity(t *testing.T) {
 
 func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
-	_, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).
-		CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "nosuch"}))
+	_, err := checkHealth(t, s, "nosuch")
 	if connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("returned %v", err)
 	}
@@ -59,25 +62,35 @@ func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
 
 func TestHealth_RejectsLargeRequests(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
-	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, 4<<10+1))}
-	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+	large := string(make([]byte, 4<<10+1))
+	if _, err := checkHealth(t, s, large); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("Check returned %v", err)
 	}
-	stream := watchHealth(t.Context(), t, s, large.GetService())
+	stream := watchHealth(t.Context(), t, s, large)
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
 		t.Errorf("Watch returned %v, %v", stream.Msg(), stream.Err())
 	}
 }
 
-func watchHealth(ctx context.Context, t *testing.T, s *service, name string) *connect.ServerStreamForClient[healthv1.HealthCheckResponse] {
+func watchHealth(ctx context.Context, t *testing.T, s *service, name string) *responses.Stream[healthv1.HealthCheckResponse] {
 	t.Helper()
-	stream, err := newHealthClient(s, healthv1.Health_Watch_FullMethodName).
-		CallServerStream(ctx, connect.NewRequest(&healthv1.HealthCheckRequest{Service: name}))
+	spec := connect.Spec{Procedure: healthv1.Health_Watch_FullMethodName, StreamType: connect.StreamTypeServer}
+	opened, err := s.client(connecthttp.WithGRPC()).CallServerStream(ctx, spec, &healthv1.HealthCheckRequest{Service: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = stream.Close() })
+	t.Cleanup(func() { _ = opened.Close() })
+	stream, _ := responses.Of(healthStream{opened}, nil)
 	return stream
+}
+
+// healthStream is a stream of a service without a generated client.
+type healthStream struct{ connect.ClientStream }
+
+// Receive implements responses.Receiver.
+func (s healthStream) Receive() (*healthv1.HealthCheckResponse, error) {
+	response := &healthv1.HealthCheckResponse{}
+	return response, s.ClientStream.Receive(response)
 }
 
 func TestHealth_WatchSendsChangesAndEndsWithTheService(t *testing.T) {
@@ -140,14 +153,13 @@ func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
 func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 	var lacking error
 	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: &auth.ClusterAuthenticator{}}, Lacking: func() error { return lacking }})
-	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, lacking = range []error{nil, errors.New("the service's account may not ask"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[lacking == nil]
 		if status, body := fetch(t, s, "/upstreamz"); status != want || lacking != nil && body != lacking.Error()+"\n" {
 			t.Errorf("%v: /upstreamz returned %d %q", lacking, status, body)
 		}
-		answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "kubeconnect.upstream"}))
-		if err != nil || answer.Msg.GetStatus() != servingOf(lacking == nil) {
+		answer, err := checkHealth(t, s, "kubeconnect.upstream")
+		if err != nil || answer.GetStatus() != servingOf(lacking == nil) {
 			t.Errorf("%v: %v, %v", lacking, answer, err)
 		}
 	}

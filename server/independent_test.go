@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
@@ -25,7 +26,7 @@ import (
 // partsFollower is a stream of independent watches and counts, with what each of them has sent.
 type partsFollower struct {
 	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	stream *responses.Stream[kubeconnectv1.WatchManyResponse]
 	events map[int32][]string
 	tokens map[int32]string
 	counts map[int32]*countsClient
@@ -35,7 +36,7 @@ type partsFollower struct {
 func followParts(t *testing.T, s *service, request *kubeconnectv1.WatchManyRequest) *partsFollower {
 	t.Helper()
 	request.Independent = true
-	stream, err := s.resources.WatchMany(t.Context(), request)
+	stream, err := responses.Of(s.resources.WatchMany(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func (f *partsFollower) wantEnd(code connect.Code, reason string) {
 }
 
 // wantSameError verifies that a part was rejected as in a stream of its own.
-func wantSameError[R any](f *partsFollower, index int32, alone *connect.ServerStreamForClient[R]) {
+func wantSameError[R any](f *partsFollower, index int32, alone *responses.Stream[R]) {
 	f.t.Helper()
 	defer func() { _ = alone.Close() }()
 	for alone.Receive() {
@@ -129,8 +130,8 @@ func wantSameError[R any](f *partsFollower, index int32, alone *connect.ServerSt
 }
 
 func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
-	for name, options := range map[string][]connect.ClientOption{
-		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
+	for name, options := range map[string][]connecthttp.Option{
+		"Connect": nil, "Connect in JSON": {connecthttp.WithProtoJSON()}, "gRPC": {connecthttp.WithGRPC()}, "gRPC-Web": {connecthttp.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := servertest.PodsAPI()
@@ -150,14 +151,14 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 			f.want(0, "RESET ADDED:a ADDED:b SYNCED")
 			f.wantCounts(6, "2 node-1:2")
 			for i, spec := range request.GetWatches()[1:] {
-				alone, err := s.resources.Watch(t.Context(), requestAlone(t, spec))
+				alone, err := responses.Of(s.resources.Watch(t.Context(), requestAlone(t, spec)))
 				if err != nil {
 					t.Fatal(err)
 				}
 				wantSameError(f, int32(i+1), alone)
 			}
 			for i, counts := range request.GetCounts()[1:] {
-				alone, err := s.resources.WatchCounts(t.Context(), counts)
+				alone, err := responses.Of(s.resources.WatchCounts(t.Context(), counts))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -187,7 +188,7 @@ func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
 	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	watch := func(token, version string) *follower {
-		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, MinResourceVersion: version})
+		stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, MinResourceVersion: version}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,8 +346,7 @@ func TestWatchMany_AllCountsCountAsAStream(t *testing.T) {
 			Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}}, Independent: independent,
 			Counts: []*kubeconnectv1.WatchCountsRequest{countsOf(), countsOf()},
 		}
-		client := connect.NewClient[kubeconnectv1.WatchManyRequest, kubeconnectv1.WatchManyResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchManyProcedure)
-		stream, err := client.CallServerStream(t.Context(), as("jane", request))
+		stream, err := responses.Of(s.resources.WatchMany(as(t.Context(), "jane"), request))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
-	"connectrpc.com/grpcreflect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/grpcreflect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -21,8 +23,8 @@ import (
 func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 	s := newService(t, &servertest.FakeAPI{Change: http.NotFoundHandler()}, &auth.ClusterAuthenticator{})
 	ctx := t.Context()
-	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
-	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
+	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.client())
+	access := kubeconnectv1connect.NewAccessServiceClient(s.client())
 	for name, call := range map[string]func() error{
 		"Get":    func() error { _, err := s.resources.Get(ctx, &kubeconnectv1.GetRequest{}); return err },
 		"List":   func() error { _, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{}); return err },
@@ -35,7 +37,7 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 			return err
 		},
 		"Watch": func() error {
-			stream, err := s.resources.Watch(ctx, &kubeconnectv1.WatchRequest{})
+			stream, err := responses.Of(s.resources.Watch(ctx, &kubeconnectv1.WatchRequest{}))
 			if err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 		"CheckAccess": func() error { _, err := access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{}); return err },
 		"GetLogs":     func() error { return openLog(t, s, &kubeconnectv1.GetLogsRequest{}).end() },
 		"GetLogLines": func() error {
-			stream, err := s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{})
+			stream, err := responses.Of(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{}))
 			if err != nil {
 				return err
 			}
@@ -61,8 +63,8 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 			return stream.Err()
 		},
 		"reflection": func() error {
-			stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(ctx)
-			defer func() { _, _ = stream.Close() }()
+			stream := grpcreflect.NewClient(s.client(connecthttp.WithGRPC())).NewStream(ctx)
+			defer func() { _ = stream.Close() }()
 			_, err := stream.ListServices()
 			return err
 		},
@@ -78,8 +80,8 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 
 func TestReflection_ListsEveryService(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
-	stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(t.Context())
-	defer func() { _, _ = stream.Close() }()
+	stream := grpcreflect.NewClient(s.client(connecthttp.WithGRPC())).NewStream(t.Context())
+	defer func() { _ = stream.Close() }()
 	names, err := stream.ListServices()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -175,7 +176,7 @@ func TestJoins_AreSentInEachForm(t *testing.T) {
 			{Name: "owner", Type: ownerOf, Resource: "deployments"},
 		}}
 	}
-	for _, form := range [][]connect.ClientOption{nil, {connect.WithProtoJSON()}} {
+	for _, form := range [][]connecthttp.Option{nil, {connecthttp.WithProtoJSON()}} {
 		s := newService(t, joinedAPI(), auth.KubeconfigAuthenticator{}, form...)
 		for number, encoding := range kubeconnectv1.Encoding_name {
 			for _, fields := range [][]string{nil, {"metadata.name"}} {

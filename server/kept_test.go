@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -90,11 +90,11 @@ var keptStreams = map[string]func(t *testing.T, s *service, stream int) error{
 		for range 20 {
 			request.Watches = append(request.Watches, &kubeconnectv1.WatchSpec{Resource: "pods", Namespace: fmt.Sprint("a", i)})
 		}
-		stream, err := s.resources.WatchMany(t.Context(), request)
+		stream, err := responses.Of(s.resources.WatchMany(t.Context(), request))
 		return keep(t, stream, err)
 	},
 	"counts": func(t *testing.T, s *service, i int) error {
-		stream, err := s.resources.WatchCounts(t.Context(), &kubeconnectv1.WatchCountsRequest{Resource: "pods", GroupBy: paths(i, 8)})
+		stream, err := responses.Of(s.resources.WatchCounts(t.Context(), &kubeconnectv1.WatchCountsRequest{Resource: "pods", GroupBy: paths(i, 8)}))
 		return keep(t, stream, err)
 	},
 	"resume_after": func(t *testing.T, s *service, i int) error {
@@ -103,25 +103,25 @@ var keptStreams = map[string]func(t *testing.T, s *service, stream int) error{
 			request.ResumeAfter = append(request.ResumeAfter, &kubeconnectv1.LogPosition{
 				Namespace: "default", Pod: fmt.Sprintf("pod-%d-%d", i, j), Container: "c", Time: timestamppb.New(time.Unix(1e9+int64(j), 1))})
 		}
-		stream, err := s.pods.GetLogLines(t.Context(), request)
+		stream, err := responses.Of(s.pods.GetLogLines(t.Context(), request))
 		return keep(t, stream, err)
 	},
 	"regular expressions": func(t *testing.T, s *service, i int) error {
 		pattern := strings.Repeat(`\pL`, 16)
-		stream, err := s.pods.GetLogLines(t.Context(), &kubeconnectv1.GetLogLinesRequest{
+		stream, err := responses.Of(s.pods.GetLogLines(t.Context(), &kubeconnectv1.GetLogLinesRequest{
 			LabelSelector: "no=pod", Follow: true, Container: pattern, ExcludeContainer: pattern, LineFilter: &kubeconnectv1.LogLineFilter{Regex: pattern},
-		})
+		}))
 		return keep(t, stream, err)
 	},
 	"log": func(t *testing.T, s *service, i int) error {
-		stream, err := s.pods.GetLogs(t.Context(), &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a", Follow: true})
+		stream, err := responses.Of(s.pods.GetLogs(t.Context(), &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a", Follow: true}))
 		return keep(t, stream, err)
 	},
 }
 
 // keep keeps a stream open until the end of the test. It returns the stream's error, or nil when it has received
 // the first response.
-func keep[R any](t *testing.T, stream *connect.ServerStreamForClient[R], err error) error {
+func keep[R any](t *testing.T, stream *responses.Stream[R], err error) error {
 	t.Helper()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func keep[R any](t *testing.T, stream *connect.ServerStreamForClient[R], err err
 // keepWatch opens a watch, and receives its snapshot.
 func keepWatch(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) error {
 	t.Helper()
-	stream, err := s.resources.Watch(t.Context(), request)
+	stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 	if err := keep(t, stream, err); err != nil {
 		return err
 	}

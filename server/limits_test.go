@@ -1,16 +1,19 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -21,34 +24,31 @@ var byName = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 	return auth.Identity{Username: header.Get("Who")}, nil
 })
 
-func as[T any](who string, message *T) *connect.Request[T] {
-	request := connect.NewRequest(message)
-	request.Header().Set("Who", who)
-	return request
+// as returns the context of a call of a caller.
+func as(ctx context.Context, who string) context.Context {
+	ctx, call := connect.NewClientContext(ctx)
+	call.RequestHeader().Set("Who", who)
+	return ctx
 }
 
-// rawClients name their caller in each request.
-type rawClients struct {
-	get   *connect.Client[kubeconnectv1.GetRequest, kubeconnectv1.GetResponse]
-	watch *connect.Client[kubeconnectv1.WatchRequest, kubeconnectv1.WatchResponse]
+// namedClient names its caller in each request.
+type namedClient struct {
+	kubeconnectv1connect.ResourceServiceClient
 }
 
-func rawClientsOf(s *service, options ...connect.ClientOption) rawClients {
-	return rawClients{
-		connect.NewClient[kubeconnectv1.GetRequest, kubeconnectv1.GetResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceGetProcedure, options...),
-		connect.NewClient[kubeconnectv1.WatchRequest, kubeconnectv1.WatchResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchProcedure, options...),
-	}
+func namedClientOf(s *service, options ...connecthttp.Option) namedClient {
+	return namedClient{kubeconnectv1connect.NewResourceServiceClient(s.client(options...))}
 }
 
-func (c rawClients) getPod(t *testing.T, who string) error {
+func (c namedClient) getPod(t *testing.T, who string) error {
 	t.Helper()
-	_, err := c.get.CallUnary(t.Context(), as(who, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"}))
+	_, err := c.Get(as(t.Context(), who), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	return err
 }
 
 // watchPods opens a watch and reads its first response.
-func (c rawClients) watchPods(t *testing.T, who string) (*connect.ServerStreamForClient[kubeconnectv1.WatchResponse], error) {
-	stream, err := c.watch.CallServerStream(t.Context(), as(who, &kubeconnectv1.WatchRequest{Resource: "pods"}))
+func (c namedClient) watchPods(t *testing.T, who string) (*responses.Stream[kubeconnectv1.WatchResponse], error) {
+	stream, err := responses.Of(c.Watch(as(t.Context(), who), &kubeconnectv1.WatchRequest{Resource: "pods"}))
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +59,13 @@ func (c rawClients) watchPods(t *testing.T, who string) (*connect.ServerStreamFo
 	return nil, stream.Err()
 }
 
-var protocols = map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}}
+var protocols = map[string][]connecthttp.Option{"Connect": nil, "gRPC": {connecthttp.WithGRPC()}, "gRPC-Web": {connecthttp.WithGRPCWeb()}}
 
 func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: 1, Rate: 1, Burst: 2})
-			clients := rawClientsOf(s, options...)
+			clients := namedClientOf(s, options...)
 			stream, err := clients.watchPods(t, "jane")
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 func TestLimits_HoldForConcurrentStreams(t *testing.T) {
 	const storm, limit = 200, 150
 	s := newLimitedService(t, servertest.PodsAPI(), byName, gate.Limits{Streams: limit, Rate: 1000, Burst: storm})
-	clients := rawClientsOf(s, connect.WithGRPC())
+	clients := namedClientOf(s, connecthttp.WithGRPC())
 	if err := clients.getPod(t, "joe"); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestLimits_HoldForConcurrentStreams(t *testing.T) {
 	}
 	s.stop()
 	streams.Range(func(stream, _ any) bool {
-		_ = stream.(*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]).Close()
+		_ = stream.(*responses.Stream[kubeconnectv1.WatchResponse]).Close()
 		return true
 	})
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -29,13 +30,13 @@ func liveJoinedAPI() *servertest.FakeAPI {
 // liveJoined is a client of a page with joins.
 type liveJoined struct {
 	pageClient
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	stream *responses.Stream[kubeconnectv1.WatchResponse]
 	last   []string // the events of the last response, in a short form
 }
 
 func watchJoined(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *liveJoined {
 	t.Helper()
-	stream, err := s.resources.Watch(t.Context(), request)
+	stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestLiveJoins_PatchesAreOfTheObjectOnly(t *testing.T) {
 	api := liveJoinedAPI()
 	request := podsWithNodes(1)
 	request.Fields, request.PatchFormat = nil, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
-	stream, err := newService(t, api, auth.KubeconfigAuthenticator{}).resources.Watch(t.Context(), request)
+	stream, err := responses.Of(newService(t, api, auth.KubeconfigAuthenticator{}).resources.Watch(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}

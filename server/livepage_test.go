@@ -11,12 +11,13 @@ import (
 	"sync"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -199,7 +200,7 @@ func TestLivePage_IsThatOfItsVersion(t *testing.T) {
 }
 
 // follow follows another range for some responses with a state.
-func (c *pageClient) follow(s *service, h *podHistory, selection *kubeconnectv1.WatchRequest, responses int) {
+func (c *pageClient) follow(s *service, h *podHistory, selection *kubeconnectv1.WatchRequest, count int) {
 	c.t.Helper()
 	request := proto.CloneOf(selection)
 	request.Limit, request.ResumeToken = int32(1+rand.N(12)), c.token
@@ -208,16 +209,16 @@ func (c *pageClient) follow(s *service, h *podHistory, selection *kubeconnectv1.
 	} else {
 		request.After = &kubeconnectv1.ObjectName{Namespace: "default", Name: c.held[rand.N(len(c.held))].GetName()}
 	}
-	stream, err := s.resources.Watch(c.t.Context(), request)
+	stream, err := responses.Of(s.resources.Watch(c.t.Context(), request))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer func() { _ = stream.Close() }()
-	for responses > 0 {
+	for count > 0 {
 		response := receive(c.t, stream)
 		if c.apply(response); response.GetPage() != nil {
 			c.check(h, request)
-			responses--
+			count--
 		}
 	}
 }
@@ -239,7 +240,7 @@ func TestLivePage_ParametersAreChecked(t *testing.T) {
 		"invalid resume_token":    {Limit: 1, ResumeToken: "AQ"},
 	} {
 		request.Resource = "pods"
-		stream, err := s.resources.Watch(t.Context(), request)
+		stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +260,7 @@ func TestLivePage_TokensBelongToTheirSelection(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	first := func(request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
 		request.Resource = "pods"
-		stream, err := s.resources.Watch(t.Context(), request)
+		stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +311,7 @@ func TestLivePage_LargeObjectsAreSentInSeveralBatches(t *testing.T) {
 		api.Objects = append(api.Objects, pod)
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 7, Offset: 1, Encoding: asJSON})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 7, Offset: 1, Encoding: asJSON}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +343,7 @@ func TestLivePage_ABookmarkIsNotFollowedByItsVersion(t *testing.T) {
 		api.Objects = append(api.Objects, objecttest.Pod(name, i+1))
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -36,7 +37,7 @@ func loggingPodsAPI(log http.Handler) *servertest.FakeAPI {
 // endOfLines returns the events and the error with which a stream of lines ends.
 func endOfLines(t *testing.T, s *service, request *kubeconnectv1.GetLogLinesRequest, received func(*kubeconnectv1.GetLogLinesResponse)) error {
 	t.Helper()
-	stream, err := s.pods.GetLogLines(t.Context(), request)
+	stream, err := responses.Of(s.pods.GetLogLines(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}

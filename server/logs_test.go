@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
@@ -55,12 +56,12 @@ func (c *container) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // logStream is a log as a caller reads it.
 type logStream struct {
 	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.GetLogsResponse]
+	stream *responses.Stream[kubeconnectv1.GetLogsResponse]
 }
 
 func openLog(t *testing.T, s *service, request *kubeconnectv1.GetLogsRequest) logStream {
 	t.Helper()
-	stream, err := s.pods.GetLogs(t.Context(), request)
+	stream, err := responses.Of(s.pods.GetLogs(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}

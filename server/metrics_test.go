@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -38,7 +40,7 @@ func newCountedService(t *testing.T) countedService {
 }
 
 // end makes the service end a stream: its handler has ended before the client sees it.
-func (s countedService) end(stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) {
+func (s countedService) end(stream *responses.Stream[kubeconnectv1.WatchResponse]) {
 	s.stop()
 	for stream.Receive() {
 	}
@@ -49,12 +51,11 @@ func TestMetrics_CountCallsByCodeInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newCountedService(t)
-			clients := rawClientsOf(s.service, options...)
+			clients := namedClientOf(s.service, options...)
 			for _, who := range []string{"jane", "jane", ""} {
 				_ = clients.getPod(t, who)
 			}
-			missing := as("jane", &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "nosuch"})
-			_, _ = clients.get.CallUnary(t.Context(), missing)
+			_, _ = clients.Get(as(t.Context(), "jane"), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "nosuch"})
 			metricstest.WantLines(t, s, "kubeconnect_calls_total",
 				`{code="not_found",procedure="/kubeconnect.v1.ResourceService/Get"} 1`,
 				`{code="ok",procedure="/kubeconnect.v1.ResourceService/Get"} 2`,
@@ -72,7 +73,7 @@ func TestMetrics_CountOpenAndEndedStreams(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newCountedService(t)
-			clients := rawClientsOf(s.service, options...)
+			clients := namedClientOf(s.service, options...)
 			stream, err := clients.watchPods(t, "jane")
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +95,7 @@ func TestMetrics_CountOpenAndEndedStreams(t *testing.T) {
 // The snapshot of two pods has four events.
 func TestMetrics_CountSentEvents(t *testing.T) {
 	s := newCountedService(t)
-	stream, err := rawClientsOf(s.service).watchPods(t, "jane")
+	stream, err := namedClientOf(s.service).watchPods(t, "jane")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 // TestMetrics_RejectedStreamsAreKnownAsStreams has a gate reject the first stream of a service.
 func TestMetrics_RejectedStreamsAreKnownAsStreams(t *testing.T) {
 	s := newCountedService(t)
-	if _, err := rawClientsOf(s.service).watchPods(t, ""); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if _, err := namedClientOf(s.service).watchPods(t, ""); connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Fatalf("returned %v", err)
 	}
 	metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
@@ -128,8 +129,8 @@ func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
 	s := newCountedService(t)
 	for _, path := range []string{"/", "/nosuch", "/kubeconnect.v1.ResourceService/Made.Up", "/made.up.Service/Get", "/livez"} {
 		fetch(t, s.service, path)
-		made := connect.NewClient[kubeconnectv1.GetRequest, kubeconnectv1.GetResponse](s.http, s.url+path, connect.WithGRPC())
-		_, _ = made.CallUnary(t.Context(), as("jane", &kubeconnectv1.GetRequest{}))
+		_ = s.client(connecthttp.WithGRPC()).CallUnary(as(t.Context(), "jane"), connect.Spec{Procedure: path},
+			&kubeconnectv1.GetRequest{}, &kubeconnectv1.GetResponse{})
 	}
 	metricstest.WantLines(t, s, "kubeconnect_calls_total")
 	metricstest.WantLines(t, s, "kubeconnect_call_duration_seconds")
@@ -141,10 +142,9 @@ func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newCountedService(t)
-			clients := rawClientsOf(s.service, options...)
+			clients := namedClientOf(s.service, options...)
 			for _, resource := range []string{"pods", "Pod", "nosuch", `"} 1`} {
-				request := as("jane", &kubeconnectv1.GetRequest{Resource: resource, Namespace: "default", Name: "a"})
-				_, _ = clients.get.CallUnary(t.Context(), request)
+				_, _ = clients.Get(as(t.Context(), "jane"), &kubeconnectv1.GetRequest{Resource: resource, Namespace: "default", Name: "a"})
 			}
 			const get, watch = `{procedure="/kubeconnect.v1.ResourceService/Get"`, `{procedure="/kubeconnect.v1.ResourceService/Watch"`
 			metricstest.WantLines(t, s, "kubeconnect_resource_calls_total",
@@ -170,11 +170,11 @@ func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
 func TestMetrics_CountTheResourceOfEachPart(t *testing.T) {
 	metrics := observe.NewMetrics()
 	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: auth.KubeconfigAuthenticator{}, Metrics: metrics}, Authorizer: everything()})
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{
+	stream, err := responses.Of(s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{
 		Independent: true,
 		Watches:     []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "nosuch"}, {Resource: "pod", Namespace: "default"}},
 		Counts:      []*kubeconnectv1.WatchCountsRequest{{Resource: "Pod"}},
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,12 @@ import (
 	"net/http"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
 
@@ -45,7 +46,7 @@ func TestLogLines_BoundTheOpenLogsOfACaller(t *testing.T) {
 	}
 	began, waiting := 0, 0
 	for range 2 {
-		stream, err := s.pods.GetLogLines(t.Context(), request)
+		stream, err := responses.Of(s.pods.GetLogLines(t.Context(), request))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -111,7 +112,8 @@ func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
 }
 
 // streamError returns the error that ends a stream.
-func streamError[R any](stream *connect.ServerStreamForClient[R], err error) error {
+func streamError[R any](receiver responses.Receiver[R], err error) error {
+	stream, err := responses.Of(receiver, err)
 	if err != nil {
 		return err
 	}
@@ -182,14 +184,14 @@ func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
 // follower is a stream with the events that it has received.
 type follower struct {
 	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	stream *responses.Stream[kubeconnectv1.WatchResponse]
 	token  string
 	last   *kubeconnectv1.WatchResponse
 }
 
 func followPods(t *testing.T, s *service, token string) *follower {
 	t.Helper()
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +322,7 @@ func TestStream_IsCurrentAgainWhileItIsBusy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rights, api := servertest.NewFakeRights(servertest.Some("default")), servertest.TwoNamespaces()
-			stream, err := withRights(t, api, rights).resources.Watch(t.Context(), request)
+			stream, err := responses.Of(withRights(t, api, rights).resources.Watch(t.Context(), request))
 			if err != nil {
 				t.Fatal(err)
 			}

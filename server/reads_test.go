@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
@@ -70,7 +71,7 @@ func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
 		return err
 	}
 	watch := func(request *kubeconnectv1.WatchRequest) error {
-		stream, err := s.resources.Watch(t.Context(), request)
+		stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 		if err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
 
 func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	}
 }
 
-func receiveAny(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
+func receiveAny(t *testing.T, stream *responses.Stream[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
 	t.Helper()
 	if !stream.Receive() {
 		t.Fatalf("the stream has ended: %v", stream.Err())
@@ -140,7 +141,7 @@ func receiveAny(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv
 
 // receive returns the next message, apart from those of a stream that waits for a first snapshot:
 // on a busy machine a snapshot can take longer than waitingAfter.
-func receive(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
+func receive(t *testing.T, stream *responses.Stream[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
 	t.Helper()
 	response := receiveAny(t, stream)
 	for isWaiting(response) {
@@ -178,7 +179,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 		api.Objects = append(api.Objects, pod)
 	}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 
 func TestShutdown_EndsOnlyStreams(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestAccessLease_IsRenewedWhileCallsTakeAllSlots(t *testing.T) {
 	permissions := &servertest.PermissionAPI{Release: make(chan struct{})}
 	var calls sync.WaitGroup
 	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: byName}, Authorizer: permissions.Authorizer(t), Recheck: 50 * time.Millisecond})
-	clients := rawClientsOf(s)
+	clients := namedClientOf(s)
 	stream, err := clients.watchPods(t, "carol")
 	if err != nil {
 		t.Fatal(err)

@@ -3,13 +3,15 @@ package server
 import (
 	"cmp"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
-	"connectrpc.com/grpcreflect"
+	"connectrpc.com/grpcreflect/v2"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
@@ -55,26 +57,35 @@ func New(config Config) http.Handler {
 	config.Edge.Metrics = cmp.Or(config.Edge.Metrics, observe.NewMetrics())
 	config.Edge.Usage = cmp.Or(config.Edge.Usage, observe.NewUsage())
 	chain := edge.NewChain(config.Edge)
-	options := chain.Options()
-	mux := http.NewServeMux()
-	handlers := newHandlers(config, chain.Callers, chain.Kept)
-	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(handlers.resources, options)
-	responses := budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)
-	mux.Handle(responses.Handle(resourceService, resourceHandler))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, streamlife.CoalesceWrites(resourceHandler, streamlife.WatchUnreadTimeout))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, streamlife.CoalesceWrites(resourceHandler, streamlife.WatchUnreadTimeout))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchCountsProcedure, streamlife.CoalesceWrites(resourceHandler, streamlife.WatchUnreadTimeout))
-	mux.Handle(responses.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(handlers.discovery, options)))
-	mux.Handle(responses.Handle(kubeconnectv1connect.NewAccessServiceHandler(handlers.access, options)))
-	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(handlers.pods, options)
-	// The container's node throttles a log that is read slowly.
-	mux.Handle(podService, streamlife.CoalesceWrites(podHandler, streamlife.UnreadTimeout{}))
-	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
-	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
-	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	chain.HandleHealth(mux, config.Readiness, health.Upstream{Freshness: config.Hub.Freshness, Lacking: config.Lacking, Reviews: config.Reviews}, serviceNames())
+	server, mux := chain.NewServer(), http.NewServeMux()
+	newHandlers(config, chain.Callers, chain.Kept).register(server)
+	grpcreflect.Register(server, grpcreflect.WithNamer(grpcreflect.NamerFunc(func() []string {
+		return append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)
+	})))
+	upstream := health.Upstream{Freshness: config.Hub.Freshness, Lacking: config.Lacking, Reviews: config.Reviews}
+	health.Handle(mux, server, config.Readiness, upstream, serviceNames())
+	chain.Mount(mux, server, writersOf(budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)))
 	mux.Handle("/", config.Console)
 	return chain.Handler(mux)
+}
+
+// writersOf returns a function that wraps the handler of a procedure with what bounds the writing of its responses.
+func writersOf(responses *budget.Responses) func(procedure string, handler http.Handler) http.Handler {
+	return func(procedure string, handler http.Handler) http.Handler {
+		service, _, _ := strings.Cut(procedure[1:], "/")
+		switch {
+		case procedure == kubeconnectv1connect.ResourceServiceWatchProcedure,
+			procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure,
+			procedure == kubeconnectv1connect.ResourceServiceWatchCountsProcedure:
+			return streamlife.CoalesceWrites(handler, streamlife.WatchUnreadTimeout)
+		case service == kubeconnectv1connect.PodServiceName:
+			// The container's node throttles a log that is read slowly.
+			return streamlife.CoalesceWrites(handler, streamlife.UnreadTimeout{})
+		case slices.Contains(serviceNames(), service):
+			return responses.Serve(handler)
+		}
+		return handler
+	}
 }
 
 func serviceNames() []string {

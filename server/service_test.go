@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -34,7 +35,7 @@ type service struct {
 	pods      kubeconnectv1connect.PodServiceClient
 }
 
-func newService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
+func newService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, options ...connecthttp.Option) *service {
 	t.Helper()
 	return newLimitedService(t, api, authenticator, gate.Limits{}, options...)
 }
@@ -45,19 +46,19 @@ func withRights(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRi
 	return newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: rights}, Authorizer: rights, Recheck: time.Hour})
 }
 
-func newLimitedService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, limits gate.Limits, options ...connect.ClientOption) *service {
+func newLimitedService(t *testing.T, api *servertest.FakeAPI, authenticator auth.Authenticator, limits gate.Limits, options ...connecthttp.Option) *service {
 	t.Helper()
 	everything := servertest.NewFakeRights(auth.Namespaces{All: true})
 	return newServiceOf(t, api, Config{Edge: edge.Config{Authenticator: authenticator, Limits: limits}, Authorizer: everything}, options...)
 }
 
 // newServiceOf starts a service with a configuration that it completes.
-func newServiceOf(t *testing.T, api *servertest.FakeAPI, of Config, options ...connect.ClientOption) *service {
+func newServiceOf(t *testing.T, api *servertest.FakeAPI, of Config, options ...connecthttp.Option) *service {
 	t.Helper()
 	return newServiceWithHub(t, api, of, informerhub.Options{}, options...)
 }
 
-func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOptions informerhub.Options, options ...connect.ClientOption) *service {
+func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOptions informerhub.Options, options ...connecthttp.Option) *service {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
@@ -82,9 +83,14 @@ func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOpti
 	t.Cleanup(server.Close)
 	t.Cleanup(stop)
 	s.url, s.http = server.URL, server.Client()
-	s.resources = kubeconnectv1connect.NewResourceServiceClient(s.http, s.url, options...)
-	s.pods = kubeconnectv1connect.NewPodServiceClient(s.http, s.url, options...)
+	client := s.client(options...)
+	s.resources, s.pods = kubeconnectv1connect.NewResourceServiceClient(client), kubeconnectv1connect.NewPodServiceClient(client)
 	return s
+}
+
+// client returns a client of the service, which accepts responses of any length.
+func (s *service) client(options ...connecthttp.Option) *connect.Client {
+	return connect.NewClient(connecthttp.NewTransport(s.http, s.url, append([]connecthttp.Option{connecthttp.WithReadMaxBytes(0)}, options...)...))
 }
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and

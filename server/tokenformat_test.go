@@ -5,10 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
@@ -44,7 +45,7 @@ func TestToken_OfANewerVersionMeansReset(t *testing.T) {
 	for name, write := range ofNextVersion {
 		t.Run(name, func(t *testing.T) {
 			watch := func(request *kubeconnectv1.WatchRequest) *follower {
-				stream, err := s.resources.Watch(t.Context(), request)
+				stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,10 +4,11 @@ import (
 	"sync"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 )
@@ -22,7 +23,7 @@ func slowAPI() (api *servertest.FakeAPI, send func()) {
 func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	api, send := slowAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 	first := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	stream, err := first.resources.Watch(t.Context(), request)
+	stream, err := responses.Of(first.resources.Watch(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 
 	api, send := slowAPI()
 	second := newService(t, api, auth.KubeconfigAuthenticator{})
-	if stream, err = second.resources.Watch(t.Context(), request); err != nil {
+	if stream, err = responses.Of(second.resources.Watch(t.Context(), request)); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = stream.Close() }()
@@ -70,7 +71,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 
 func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
 	s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON, MinResourceVersion: "1000000"})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON, MinResourceVersion: "1000000"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	api, send := slowAPI()
 	defer send()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods"}}})
+	stream, err := responses.Of(s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods"}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestReads_AreUnavailableWithoutTheServicesPermission(t *testing.T) {
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	_, listed := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
 	_, got := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
@@ -26,7 +27,7 @@ import (
 // countsClient is a client of WatchCounts, with the counts that it has.
 type countsClient struct {
 	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchCountsResponse]
+	stream *responses.Stream[kubeconnectv1.WatchCountsResponse]
 	groups map[string]int64
 	total  int64
 }
@@ -38,7 +39,7 @@ func countsOf(groupBy ...string) *kubeconnectv1.WatchCountsRequest {
 
 func watchCounts(t *testing.T, s *service, request *kubeconnectv1.WatchCountsRequest) *countsClient {
 	t.Helper()
-	stream, err := s.resources.WatchCounts(t.Context(), request)
+	stream, err := responses.Of(s.resources.WatchCounts(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestWatchCounts_InvalidRequestsAreRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := countsOf("spec.nodeName")
 			test.change(request)
-			stream, err := s.resources.WatchCounts(t.Context(), request)
+			stream, err := responses.Of(s.resources.WatchCounts(t.Context(), request))
 			if err != nil {
 				t.Fatal(err)
 			}

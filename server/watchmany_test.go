@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -28,7 +29,7 @@ func podsTwice() *kubeconnectv1.WatchManyRequest {
 // manyFollower is a stream of several watches, with the events of each.
 type manyFollower struct {
 	t        *testing.T
-	stream   *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	stream   *responses.Stream[kubeconnectv1.WatchManyResponse]
 	received map[int32][]string
 	counts   map[int32]*countsClient
 	token    string
@@ -36,7 +37,7 @@ type manyFollower struct {
 
 func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyRequest) *manyFollower {
 	t.Helper()
-	stream, err := s.resources.WatchMany(t.Context(), request)
+	stream, err := responses.Of(s.resources.WatchMany(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +91,8 @@ func (f *manyFollower) wantCounts(index int32, want string) {
 }
 
 func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
-	for name, options := range map[string][]connect.ClientOption{
-		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
+	for name, options := range map[string][]connecthttp.Option{
+		"Connect": nil, "Connect in JSON": {connecthttp.WithProtoJSON()}, "gRPC": {connecthttp.WithGRPC()}, "gRPC-Web": {connecthttp.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, servertest.PodsAPI(), auth.KubeconfigAuthenticator{}, options...)
@@ -178,7 +179,7 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 		}), connect.CodeInvalidArgument, "invalid resume_token for 1 watches"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stream, err := s.resources.WatchMany(t.Context(), test.request)
+			stream, err := responses.Of(s.resources.WatchMany(t.Context(), test.request))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,12 +225,11 @@ func TestWatchMany_EndsWhenOneWatchLosesPermission(t *testing.T) {
 
 // watchMany opens a stream of the given number of watches and reads its first response.
 func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watches int) (end func(), err error) {
-	client := connect.NewClient[kubeconnectv1.WatchManyRequest, kubeconnectv1.WatchManyResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchManyProcedure)
 	request := &kubeconnectv1.WatchManyRequest{}
 	for range watches {
 		request.Watches = append(request.Watches, &kubeconnectv1.WatchSpec{Resource: "pods"})
 	}
-	stream, err := client.CallServerStream(ctx, as(who, request))
+	stream, err := responses.Of(s.resources.WatchMany(as(ctx, who), request))
 	if err != nil {
 		t.Fatal(err)
 	}

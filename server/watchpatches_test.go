@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
@@ -20,13 +22,13 @@ const (
 	operations = kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON
 )
 
-func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *connect.ServerStreamForClient[kubeconnectv1.WatchResponse] {
+func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *responses.Stream[kubeconnectv1.WatchResponse] {
 	t.Helper()
 	request.Resource = "pods"
 	if request.GetPatchFormat() == encode.WholeObject {
 		request.PatchFormat = merge
 	}
-	stream, err := s.resources.Watch(t.Context(), request)
+	stream, err := responses.Of(s.resources.Watch(t.Context(), request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +57,14 @@ func largePod(version int) any {
 }
 
 func TestPatches_AreSentOnRequest(t *testing.T) {
-	for name, options := range map[string][]connect.ClientOption{
-		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
+	for name, options := range map[string][]connecthttp.Option{
+		"Connect": nil, "Connect in JSON": {connecthttp.WithProtoJSON()}, "gRPC": {connecthttp.WithGRPC()}, "gRPC-Web": {connecthttp.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := servertest.PodsAPI()
 			api.Objects = []any{largePod(3)}
 			s := newService(t, api, auth.KubeconfigAuthenticator{}, options...)
-			streams := []*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]{
+			streams := []*responses.Stream[kubeconnectv1.WatchResponse]{
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}), watchPatches(t, s, &kubeconnectv1.WatchRequest{}),
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON, PatchFormat: operations}),
 			}
@@ -81,7 +83,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 					t.Errorf("sends %s, a patch: %s", got, event.GetPatchFormat())
 				}
 			}
-			inWhole, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+			inWhole, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +171,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 	api := servertest.PodsAPI()
 	api.Objects = []any{widget("3", "0", encode.MaxObjectBytes)}
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", PatchFormat: merge})
+	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", PatchFormat: merge}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ func NewResponses(limits gate.Limits, metrics *observe.Metrics) *Responses {
 	}
 }
 
-// serve returns a handler of unary calls. Each call releases its memory when it ends.
-func (m *Responses) serve(next http.Handler) http.Handler {
+// Serve returns a handler of unary calls. Each call releases its memory when it ends.
+func (m *Responses) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := m.Begin(r.Context())
 		defer call.Release()
@@ -69,11 +69,6 @@ func (m *Responses) serve(next http.Handler) http.Handler {
 func (m *Responses) Begin(ctx context.Context) (context.Context, *callMemory) {
 	call := &callMemory{budget: m}
 	return context.WithValue(ctx, callMemoryKey{}, call), call
-}
-
-// Handle wraps a handler like serve, and returns it with the path that it is mounted at.
-func (m *Responses) Handle(path string, next http.Handler) (string, http.Handler) {
-	return path, m.serve(next)
 }
 
 type callMemoryKey struct{}

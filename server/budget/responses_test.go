@@ -32,7 +32,7 @@ func smallAnswers() *Responses {
 // call makes a call whose response needs the given memory, and returns the error that it was
 // rejected with.
 func (m *Responses) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
-	m.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal = ReserveResponse(r.Context(), bytes); refusal == nil {
 			_, refusal = w.Write(make([]byte, 48<<10))
 		}
@@ -217,7 +217,7 @@ func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
 			of, ended := NewResponses(gate.Limits{}, observe.NewMetrics()), make(chan error, 1)
 			of.unreadTimeout.Idle = 10 * time.Millisecond
-			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			server := httptest.NewUnstartedServer(of.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
 				ended <- err
 			})))

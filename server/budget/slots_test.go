@@ -27,7 +27,7 @@ func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 		"one that is failed": {long: true, fails: failed, encoding: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			NewResponses(gate.Limits{}, observe.NewMetrics()).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			NewResponses(gate.Limits{}, observe.NewMetrics()).Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := RespondInSlot(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
 				if !errors.Is(err, test.fails) {
 					t.Errorf("answerInTurn returned %v", err)

@@ -27,16 +27,6 @@ func (w *responseWriter) Write(p []byte) (written int, err error) {
 	return w.unread.Write(w.ResponseWriter, p)
 }
 
-// WriteHeader implements http.ResponseWriter. If connect cannot encode a response that has a tag, the
-// error must not be stored under that tag.
-func (w *responseWriter) WriteHeader(status int) {
-	if header := w.Header(); status >= http.StatusBadRequest && header.Get("ETag") != "" {
-		header.Del("ETag")
-		header.Set("Cache-Control", "no-store")
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
 // Flush implements http.Flusher.
 func (w *responseWriter) Flush() {
 	w.unread.Begin()

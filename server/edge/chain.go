@@ -3,9 +3,11 @@ package edge
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -15,7 +17,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/conditional"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
-	"github.com/kubeconnect/kubeconnect/server/edge/health"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/edge/origins"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
@@ -51,7 +52,7 @@ type Config struct {
 }
 
 // Chain is what each request passes, in this order: the bounds for unknown callers and for other
-// sites' pages (Handler), and for each RPC a gate and the interceptors (Options).
+// sites' pages (Handler), and for each RPC a gate and the interceptors (NewServer).
 type Chain struct {
 	// Callers are the callers that the gate has admitted.
 	Callers *gate.Callers
@@ -80,10 +81,50 @@ func (c *Chain) Handler(next *http.ServeMux) http.Handler {
 	return c.entrance.Handler(origins.SameSite(c.config.CORSOrigins, next))
 }
 
-// Options returns the options of the handlers of RPCs. It must be called once, because the result has the
-// slots of the calls.
-func (c *Chain) Options() connect.HandlerOption {
-	admission := gate.New(c.entrance, gate.Config{
+// NewServer returns a server without services, whose calls pass a gate and the interceptors. It must be called once,
+// because the result has the slots of the calls.
+func (c *Chain) NewServer() *connect.Server {
+	interceptors := []connect.ServerInterceptor{
+		c.admission(),
+		c.config.Metrics.CountCalls,
+		c.mapErrors,
+		streamlife.CancelOnShutdown(c.config.OnShutdown),
+		conditional.Reads,
+		gate.ChargeRequests,
+	}
+	if c.config.Tracer != nil {
+		interceptors = append(interceptors, call.TraceStreams)
+	}
+	return connect.NewServer(interceptors...)
+}
+
+// Mount has mux serve each procedure of a server, by the handler that wrap returns for it. An unknown procedure of
+// a service does not exist, instead of being a call.
+func (c *Chain) Mount(mux *http.ServeMux, server *connect.Server, wrap func(procedure string, handler http.Handler) http.Handler) {
+	connecthttp.Mount(procedures{mux, wrap}, server, c.config.Compression.options(), connecthttp.WithConditionalOptions(bounds.Options))
+}
+
+// procedures implements connecthttp.ServeMux; see Mount.
+type procedures struct {
+	mux  *http.ServeMux
+	wrap func(procedure string, handler http.Handler) http.Handler
+}
+
+// Handle implements connecthttp.ServeMux. The pattern is a procedure, or a service followed by a slash.
+func (p procedures) Handle(pattern string, handler http.Handler) {
+	switch {
+	case !strings.HasSuffix(pattern, "/"):
+		p.mux.Handle(pattern, p.wrap(pattern, handler))
+	case !bounds.IsHealth(pattern):
+		p.mux.Handle(pattern, http.NotFoundHandler())
+	}
+}
+
+// admission returns the outermost interceptor: a gate for calls of health, which nobody authenticates for, and one
+// for all others.
+func (c *Chain) admission() connect.ServerInterceptor {
+	ofHealth := gate.NewHealth(c.entrance)
+	ofCalls := gate.New(c.entrance, gate.Config{
 		Authenticator: c.config.Authenticator,
 		Callers:       c.Callers,
 		Limits:        c.config.Limits,
@@ -91,54 +132,26 @@ func (c *Chain) Options() connect.HandlerOption {
 		Replica:       c.config.Replica,
 		Tracer:        c.config.Tracer,
 	})
-	return connect.WithHandlerOptions(
-		connect.WithRequestGate(admission.Admit),
-		c.config.Compression.options(),
-		c.interceptors(),
-		connect.WithConditionalHandlerOptions(call.TraceStreams(c.config.Tracer)),
-		connect.WithConditionalHandlerOptions(bounds.Options),
-	)
-}
-
-// HandleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health for the named services,
-// without authentication, because they reveal nothing about the cluster.
-func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *health.Readiness, upstream health.Upstream, services []string) {
-	health.Handle(mux, readiness, upstream, services, connect.WithHandlerOptions(
-		connect.WithRequestGate(gate.NewHealth(c.entrance).Admit),
-		connect.WithReadMaxBytes(bounds.MaxHealthRequestBytes),
-		withoutCompression,
-		c.interceptors(),
-	))
-}
-
-func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(observe.CountCalls{Metrics: c.config.Metrics}, mapErrors{metrics: c.config.Metrics}, streamlife.CancelOnShutdown{OnShutdown: c.config.OnShutdown}, conditional.Reads{}, gate.ChargeRequests{})
-}
-
-// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
-// cluster, a kubeconnect.v1.Status. No other code does.
-type mapErrors struct {
-	call.ServerOnly
-	metrics *observe.Metrics
-}
-
-// WrapUnary implements connect.Interceptor.
-func (m mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if err := bounds.RequestError(request); err != nil {
-			return nil, callerrors.ConnectError(err)
+	return func(next connect.ServerFunc) connect.ServerFunc {
+		admitsCall, admitsHealth := ofCalls.Admit(next), ofHealth.Admit(next)
+		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+			if info, ok := connect.CallInfoForServerContext(ctx); ok {
+				*info.RequestHeader() = connect.Header{} // a copy, which nobody reads and a stream would keep
+			}
+			if bounds.IsHealth(spec.Procedure) {
+				return admitsHealth(ctx, spec, stream)
+			}
+			return admitsCall(ctx, spec, stream)
 		}
-		response, err := next(ctx, request)
-		m.metrics.Limited(err)
-		return response, callerrors.ConnectError(err)
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor.
-func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		err := next(ctx, conn)
-		m.metrics.Limited(err)
+// mapErrors is the interceptor that maps every error that leaves the service to its Connect code and, for errors of
+// the cluster, a kubeconnect.v1.Status. No other code does.
+func (c *Chain) mapErrors(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		err := next(ctx, spec, stream)
+		c.config.Metrics.Limited(err)
 		return callerrors.ConnectError(err)
 	}
 }

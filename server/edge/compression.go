@@ -2,10 +2,14 @@ package edge
 
 import (
 	"compress/gzip"
-	"io"
 	"math"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectgzip"
+	"connectrpc.com/connect/v2/connecthttp"
+
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 )
 
 // Compression is the compression of unary responses for clients that offer it. Streams are never
@@ -24,30 +28,13 @@ const (
 const minCompressBytes = 4 << 10
 
 // options returns the options of all handlers. Compressed requests are accepted in any case.
-func (c Compression) options() connect.HandlerOption {
-	if c != CompressGzip {
-		return withoutCompression
-	}
-	return connect.WithHandlerOptions(
-		connect.WithCompression("gzip", newGzipReader, newFastGzipWriter),
-		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithConditionalHandlerOptions(plainStreams),
-	)
-}
-
-// withoutCompression sends messages of all sizes uncompressed.
-var withoutCompression = connect.WithCompressMinBytes(math.MaxInt)
-
-func plainStreams(spec connect.Spec) []connect.HandlerOption {
-	if spec.StreamType != connect.StreamTypeServer {
-		return nil
-	}
-	return []connect.HandlerOption{withoutCompression}
-}
-
-func newGzipReader() connect.Decompressor { return new(gzip.Reader) }
-
-func newFastGzipWriter() connect.Compressor {
-	writer, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
-	return writer
+func (c Compression) options() connecthttp.Option {
+	compressor := connectgzip.New(connectgzip.WithLevel(gzip.BestSpeed))
+	return connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+		minBytes := minCompressBytes
+		if c != CompressGzip || call.IsStream(spec) || bounds.IsHealth(spec.Procedure) {
+			minBytes = math.MaxInt
+		}
+		return []connecthttp.Option{connecthttp.WithCompressors(compressor), connecthttp.WithCompressMinBytes(minBytes)}
+	})
 }

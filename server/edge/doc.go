@@ -3,7 +3,9 @@
 // limits before any of the message is read, and the interceptors.
 //
 //	chain := edge.NewChain(config)
-//	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(resources, chain.Options()))
+//	server := chain.NewServer()
+//	kubeconnectv1connect.RegisterResourceServiceHandler(server, resources)
+//	chain.Mount(mux, server, wrap)
 //	handler := chain.Handler(mux)
 //
 // The parts are packages below. Each may import only packages above it in this list:

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
@@ -61,7 +61,7 @@ func warnUnopened(err error) {
 // lineSender sends the batches of one stream. It is owned by the goroutine that sends them.
 type lineSender struct {
 	leasedSender
-	stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]
+	stream kubeconnectv1connect.PodServiceGetLogLinesServerStream
 }
 
 // send sends a batch under a valid lease. What is of namespaces that the caller can no longer read is

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
-
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/streams"
 )
 
@@ -82,7 +81,7 @@ func (l *logReader) close() {
 // logSender sends one log. It is owned by the stream's handler.
 type logSender struct {
 	leasedSender
-	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
+	stream kubeconnectv1connect.PodServiceGetLogsServerStream
 	log    *logReader
 	idle   bool // no data has arrived since the last read
 }

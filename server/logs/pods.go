@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 
-	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
@@ -65,7 +65,7 @@ func New(config Config) *Pods {
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
 // checks the caller's permission at that time.
-func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
+func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream kubeconnectv1connect.PodServiceGetLogsServerStream) error {
 	if err := target.CheckName(access.PodLogs, request.GetNamespace(), request.GetName()); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 		return err
 	}
 	defer log.close()
-	if err := stream.Send(nil); err != nil { // the headers alone, because a log may be silent
+	if err := stream.SendHeaders(); err != nil { // now, because the log may be silent
 		return err
 	}
 	sender := &logSender{stream: stream, log: log, leasedSender: leasedSender{lease: lease, unread: p.unread}}
@@ -141,7 +141,7 @@ func nodeUnreachable(err error, namespace, pod string) error {
 
 // GetLogLines implements kubeconnect.v1.PodService. Two goroutines read the pods and the logs; both
 // have ended when GetLogLines returns.
-func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
+func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream kubeconnectv1connect.PodServiceGetLogLinesServerStream) error {
 	params, err := parseLogLines(request)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err := parseLong(ctx, request, &params.options); err != nil {
 		return err
 	}
-	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
+	if err := stream.SendHeaders(); err != nil { // now, because the logs may be silent
 		return err
 	}
 	params.options.Acquire = p.openLogsOf(ctx, request).acquire

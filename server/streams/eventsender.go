@@ -5,11 +5,8 @@ import (
 	"errors"
 	"time"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"connectrpc.com/connect"
-
 	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
@@ -24,7 +21,7 @@ import (
 type outlet[R any] func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response R) error
 
 // outletTo returns the outlet of a stream that has one part.
-func outletTo[R any](stream *connect.ServerStream[R]) outlet[*R] {
+func outletTo[R any](stream interface{ Send(*R) error }) outlet[*R] {
 	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *R) error {
 		return lease.Send(ctx, guarded, func() error { return stream.Send(response) })
 	}

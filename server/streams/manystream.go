@@ -4,9 +4,10 @@ import (
 	"context"
 	"sync"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
@@ -104,12 +105,12 @@ type manySender struct {
 	started     []func()       // by part: notes in starting that the part has started, was rejected, or waits
 
 	mu       sync.Mutex // guards the fields below; held while sending
-	stream   *connect.ServerStream[kubeconnectv1.WatchManyResponse]
+	stream   kubeconnectv1connect.ResourceServiceWatchManyServerStream
 	tokens   []string // the last token of each watch, unless the parts are independent
 	response kubeconnectv1.WatchManyResponse
 }
 
-func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse], params manyParams) *manySender {
+func newManySender(stream kubeconnectv1connect.ResourceServiceWatchManyServerStream, params manyParams) *manySender {
 	m := &manySender{stream: stream, independent: params.independent, started: make([]func(), len(params.parts))}
 	for i, part := range params.parts {
 		m.started[i] = func() {}

@@ -7,10 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"connectrpc.com/connect"
-
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -83,7 +82,7 @@ func New(config Config) *Watches {
 }
 
 // Watch implements kubeconnect.v1.ResourceService.
-func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream kubeconnectv1connect.ResourceServiceWatchServerStream) error {
 	params, err := ParseWatch(request)
 	if err != nil {
 		return err
@@ -202,7 +201,7 @@ func (w *Watches) serve(ctx context.Context, p part) error {
 }
 
 // WatchCounts implements kubeconnect.v1.ResourceService.
-func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
+func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream kubeconnectv1connect.ResourceServiceWatchCountsServerStream) error {
 	params, err := parseWatchCounts(request)
 	if err != nil {
 		return err
@@ -394,7 +393,7 @@ func unwatchable(resource informerhub.Resource) error {
 
 // WatchMany implements kubeconnect.v1.ResourceService. Each watch, and each of the counts, has its own
 // goroutine, which follows it. All of them have ended when WatchMany returns.
-func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
+func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream kubeconnectv1connect.ResourceServiceWatchManyServerStream) error {
 	params, err := parseWatchMany(request)
 	if err != nil {
 		return err

@@ -3,9 +3,10 @@ package bounds
 import (
 	"strings"
 
-	"connectrpc.com/grpcreflect"
+	"connectrpc.com/grpcreflect/v2"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 const (
@@ -17,9 +18,9 @@ const (
 	MaxRequestBytes = 256 << 10
 	// maxQuestionsBytes bounds a request of CheckAccess, in which a question can have 2 bytes.
 	maxQuestionsBytes = 64 << 10
-	// MaxHealthRequestBytes bounds a request of health, which needs no authentication, and of
+	// maxHealthRequestBytes bounds a request of health, which needs no authentication, and of
 	// reflection.
-	MaxHealthRequestBytes = 4 << 10
+	maxHealthRequestBytes = 4 << 10
 )
 
 // MaxBytes returns the maximum length of a request of a procedure.
@@ -30,10 +31,15 @@ func MaxBytes(procedure string) int64 {
 	case procedure == kubeconnectv1connect.AccessServiceCheckAccessProcedure:
 		return maxQuestionsBytes
 	}
-	if strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1ServiceName+"/") || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1AlphaServiceName+"/") {
-		return MaxHealthRequestBytes
+	if IsHealth(procedure) || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1ServiceName+"/") || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1AlphaServiceName+"/") {
+		return maxHealthRequestBytes
 	}
 	return MaxRequestBytes
+}
+
+// IsHealth reports whether a procedure is one of grpc.health.v1.Health.
+func IsHealth(procedure string) bool {
+	return strings.HasPrefix(procedure, "/"+healthv1.Health_ServiceDesc.ServiceName+"/")
 }
 
 func hasManifest(procedure string) bool {

@@ -8,8 +8,7 @@
 // [ParsedRequestBytes] and [ParsedBytes] estimate the memory of what is kept of a request. Handlers call
 // [CheckLength] and [CheckJSONValues] for what they find only within a field.
 //
-// connect returns the error of a codec for a unary call without calling an interceptor, and therefore without a
-// Status. The outermost interceptors therefore call [RequestError].
+// A request that cannot be decoded has an [InvalidRequestError] as its cause.
 //
 // The package imports no other package of server/edge: it knows neither calls nor callers.
 package bounds

@@ -82,7 +82,6 @@ func TestNames_AreBoundedInEachRequest(t *testing.T) {
 // decoded returns the errors of a request that is decoded, by codec.
 func decoded(t *testing.T, request protoreflect.Message) map[string]error {
 	t.Helper()
-	limits := decoder{maxValues: maxValues, maxJSONValues: 2 * maxValues}
 	binary, err := proto.Marshal(request.Interface())
 	if err != nil {
 		t.Fatal(err)
@@ -92,23 +91,8 @@ func decoded(t *testing.T, request protoreflect.Message) map[string]error {
 		t.Fatal(err)
 	}
 	return map[string]error{
-		"proto": boundedProto{limits}.Unmarshal(binary, request.New().Interface()),
-		"JSON":  strictJSON{decoder: limits}.Unmarshal(text, request.New().Interface()),
-	}
-}
-
-// TestNames_OfAnUnaryCallAreRejectedWithAStatus has a call whose error no interceptor would see.
-func TestNames_OfAnUnaryCallAreRejectedWithAStatus(t *testing.T) {
-	text, err := proto.Marshal(&kubeconnectv1.GetRequest{Name: strings.Repeat("a", maxNameLength+1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := &kubeconnectv1.GetRequest{}
-	if err := (boundedProto{decoder{maxValues: maxValues, unary: true}}).Unmarshal(text, request); err != nil {
-		t.Fatal(err)
-	}
-	if unknown := request.ProtoReflect().GetUnknown(); request.GetName() != "" || !bytes.Contains(unknown, []byte("name has 1025 bytes")) {
-		t.Errorf("the request is %v", request)
+		"proto": boundedProto{maxValues: maxValues}.UnmarshalRead(t.Context(), bytes.NewReader(binary), request.New().Interface()),
+		"JSON":  strictJSON{maxValues: 2 * maxValues}.UnmarshalRead(t.Context(), bytes.NewBuffer(text), request.New().Interface()),
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect/v2/connectproto"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 	"pgregory.net/rapid"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 // valuesOf returns the number of values in a decoded message.
@@ -194,17 +195,18 @@ func memoryOf(do func()) int64 {
 
 func TestBoundedProto_DecodesWhatConnectDecodes(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods", Fields: []string{"a", "b"}}
-	codec := boundedProto{decoder{maxValues: 2, unary: true}}
-	data, err := codec.Marshal(request)
+	codec := boundedProto{connectproto.NewBinaryCodec(), 2}
+	var data bytes.Buffer
+	err := codec.MarshalWrite(t.Context(), &data, request)
 	want, _ := proto.Marshal(request)
-	if err != nil || !bytes.Equal(data, want) {
-		t.Fatalf("encodes %x, %v", data, err)
+	if err != nil || !bytes.Equal(data.Bytes(), want) {
+		t.Fatalf("encodes %x, %v", data.Bytes(), err)
 	}
 	got := &kubeconnectv1.ListRequest{}
-	if err := codec.Unmarshal(data, got); err != nil || !proto.Equal(got, request) {
+	if err := codec.UnmarshalRead(t.Context(), &data, got); err != nil || !proto.Equal(got, request) {
 		t.Errorf("decodes %v, %v", got, err)
 	}
-	if err := codec.Unmarshal([]byte{0xff}, got); err == nil {
+	if err := codec.UnmarshalRead(t.Context(), bytes.NewReader([]byte{0xff}), got); err == nil {
 		t.Error("decodes an invalid message")
 	}
 }

@@ -3,14 +3,13 @@ package call
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 )
 
 // ResponseTimeout is the time within which a client must have read a unary response.
@@ -32,7 +31,6 @@ type Call struct {
 	Body           *body
 	Network        string // network of the client; see auth.PeerNetwork
 	Record         Record
-	IsHandled      bool // the request was read, and its handler has begun
 	HasOutcome     bool // see NoteOutcome
 
 	control  *http.ResponseController
@@ -204,8 +202,8 @@ func (b *body) Close() error { return nil }
 
 // newBodyLate returns the error of calls whose request is not received in time.
 func newBodyLate() error {
-	return connect.NewError(connect.CodeDeadlineExceeded, errors.New(
-		"the request was not received in time: send the whole request at once, and close the sending side of the call"))
+	return connect.NewError(connect.CodeDeadlineExceeded,
+		"the request was not received in time: send the whole request at once, and close the sending side of the call")
 }
 
 func isTimeout(err error) bool {
@@ -215,20 +213,14 @@ func isTimeout(err error) bool {
 
 // WantsMessages reports whether a call's responses are sent in another form than protobuf.
 func WantsMessages(ctx context.Context) bool {
-	call, ok := connect.CallInfoForHandlerContext(ctx)
-	if !ok {
-		return true
-	}
-	contentType := call.RequestHeader().Get("Content-Type")
-	return contentType == "" || strings.Contains(contentType, "json")
+	info, ok := connect.CallInfoForServerContext(ctx)
+	return !ok || info.Codec == connect.CodecNameJSON || IsGet(ctx)
 }
 
-// ServerOnly is the part of an interceptor that a server does not use.
-type ServerOnly struct{}
-
-// WrapStreamingClient implements connect.Interceptor.
-func (ServerOnly) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
+// IsGet reports whether a call is a read by GET, which only unary calls can be.
+func IsGet(ctx context.Context) bool {
+	request, ok := connecthttp.ServerInfoForContext(ctx)
+	return ok && request.HTTPMethod() == http.MethodGet
 }
 
 // IsStream reports whether a procedure is a stream.

@@ -2,20 +2,19 @@ package call
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
@@ -34,18 +33,18 @@ type span struct {
 }
 
 // BeginSpan begins the span of a call, below that of its caller, and returns the context of the call.
-func (c *Call) BeginSpan(ctx context.Context, tracer trace.Tracer, peer connect.Peer, header http.Header) context.Context {
+func (c *Call) BeginSpan(ctx context.Context, tracer trace.Tracer, protocol string) context.Context {
 	if tracer == nil {
 		return ctx
 	}
-	ctx = tracing.Propagator.Extract(ctx, propagation.HeaderCarrier(header))
+	ctx = tracing.Propagator.Extract(ctx, propagation.HeaderCarrier(c.Request.Header))
 	c.span.tracer = tracer
 	c.span.toBegin.Store(1)
 	ctx, c.span.span = tracer.Start(ctx, c.spanName(),
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.Record.Began),
 		trace.WithAttributes(
 			semconv.RPCSystemNameConnectrpc, semconv.RPCMethod(c.spanName()),
-			attribute.String("kubeconnect.protocol", peer.Protocol),
+			attribute.String("kubeconnect.protocol", protocol),
 			attribute.String("kubeconnect.request_id", c.Record.ID),
 		))
 	c.OnEnd(c.endSpan)
@@ -140,48 +139,36 @@ var notesBegin = map[string]bool{
 	kubeconnectv1connect.ResourceServiceWatchCountsProcedure: true,
 }
 
-// TraceStreams returns the options of streams, if calls are traced.
-func TraceStreams(tracer trace.Tracer) func(connect.Spec) []connect.HandlerOption {
-	return func(spec connect.Spec) []connect.HandlerOption {
-		if tracer == nil || !IsStream(spec) {
-			return nil
+// TraceStreams is the interceptor that determines when streams have begun. It is needed only for calls with spans.
+func TraceStreams(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		if !IsStream(spec) {
+			return next(ctx, spec, stream)
 		}
-		return []connect.HandlerOption{connect.WithInterceptors(tracedStreams{})}
+		return next(ctx, spec, &tracedStream{stream, From(ctx)})
 	}
 }
 
-// tracedStreams determines when streams have begun.
-type tracedStreams struct{ ServerOnly }
-
-// WrapUnary implements connect.Interceptor.
-func (tracedStreams) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (tracedStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		return next(ctx, tracedConn{conn, From(ctx)})
-	}
-}
-
-type tracedConn struct {
-	connect.StreamingHandlerConn
+// tracedStream is a stream whose beginning is recorded.
+type tracedStream struct {
+	connect.ServerStream
 	call *Call
 }
 
-// Receive implements connect.StreamingHandlerConn.
-func (c tracedConn) Receive(message any) error {
-	err := c.StreamingHandlerConn.Receive(message)
+// Receive implements connect.ServerStream.
+func (s *tracedStream) Receive(message any) error {
+	err := s.ServerStream.Receive(message)
 	if many, ok := message.(*kubeconnectv1.WatchManyRequest); ok && err == nil {
-		c.call.span.toBegin.Store(int32(len(many.GetWatches()) + len(many.GetCounts())))
+		s.call.span.toBegin.Store(int32(len(many.GetWatches()) + len(many.GetCounts())))
 	}
 	return err
 }
 
-// Send implements connect.StreamingHandlerConn.
-func (c tracedConn) Send(message any) error {
-	err := c.StreamingHandlerConn.Send(message)
-	if err == nil && !notesBegin[c.Spec().Procedure] {
-		c.call.noteBegun()
+// Send implements connect.ServerStream.
+func (s *tracedStream) Send(message any) error {
+	err := s.ServerStream.Send(message)
+	if err == nil && !notesBegin[s.call.Record.Procedure] {
+		s.call.noteBegun()
 	}
 	return err
 }

@@ -3,10 +3,9 @@ package callerrors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,7 +28,7 @@ func ConnectError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &invalid): // connect has given it a code, but no Status
+	case errors.As(err, &invalid): // a codec has returned it, and connect has given it a code, but no Status
 		err = apierrors.NewBadRequest(invalid.Message)
 	case errors.As(err, &coded):
 		return bounded(coded)
@@ -150,9 +149,9 @@ func StatusOf(err error) *kubeconnectv1.Status {
 func WithPrefix(err error, prefix string) error {
 	var coded *connect.Error
 	_ = errors.As(ConnectError(err), &coded)
-	wrapped := connect.NewError(coded.Code(), fmt.Errorf("%s: %s", prefix, coded.Message()))
+	wrapped := connect.Errorf(coded.Code(), "%s: %s", prefix, coded.Message())
 	for _, detail := range coded.Details() {
-		wrapped.AddDetail(detail)
+		wrapped = wrapped.WithDetail(detail)
 	}
 	return wrapped
 }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +73,7 @@ func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 		"a caller who is not known":           {fmt.Errorf("x: %w", auth.ErrUnauthenticated), connect.CodeUnauthenticated, metav1.StatusReasonUnauthorized},
 		"a caller's deadline":                 {fmt.Errorf("x: %w", context.DeadlineExceeded), connect.CodeDeadlineExceeded, ""},
 		"a caller who has gone":               {fmt.Errorf("x: %w", context.Canceled), connect.CodeCanceled, ""},
-		"an error that has a code":            {connect.NewError(connect.CodeDataLoss, errors.New("x")), connect.CodeDataLoss, ""},
+		"an error that has a code":            {connect.NewError(connect.CodeDataLoss, "x"), connect.CodeDataLoss, ""},
 		"an error that nobody has named":      {errors.New("x"), connect.CodeUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,12 +99,12 @@ func TestStatusOf_HasTheHTTPCodeOfKubernetes(t *testing.T) {
 		"an API server that is away":     {&discovery.UnavailableError{Err: errors.New("connection is refused")}, http.StatusServiceUnavailable},
 		"a group that is away":           {&discovery.GroupUnavailableError{}, http.StatusServiceUnavailable},
 		"a hub that is closed":           {informerhub.ErrClosed, http.StatusServiceUnavailable},
-		"a connection":                   {connect.NewError(connect.CodeUnavailable, errors.New("x")), http.StatusServiceUnavailable},
+		"a connection":                   {connect.NewError(connect.CodeUnavailable, "x"), http.StatusServiceUnavailable},
 		"a message that was left unread": {apierror.Failure(metav1.StatusReasonServiceUnavailable, "a message was left unread for too long"), http.StatusServiceUnavailable},
 		"a limit":                        {&LimitError{Over: "x"}, http.StatusTooManyRequests},
 		"a caller who is not known":      {auth.ErrUnauthenticated, http.StatusUnauthorized},
 		"a deadline":                     {context.DeadlineExceeded, http.StatusGatewayTimeout},
-		"an unsendable message":          {connect.NewError(connect.CodeInternal, errors.New("x")), http.StatusInternalServerError},
+		"an unsendable message":          {connect.NewError(connect.CodeInternal, "x"), http.StatusInternalServerError},
 		"a webhook's code":               {statusError("because I say so", 499), 499},
 		"a code of a known reason":       {statusError(metav1.StatusReasonForbidden, 499), 499},
 		"a stream that moves":            {errMoved, 0},
@@ -140,8 +140,8 @@ func TestStatusOf_LeadsToTheCodeOfTheError(t *testing.T) {
 		"of a snapshot":            &informerhub.SnapshotError{Resource: widgets, Err: apierrors.NewForbidden(podResource, "", nil)},
 		"that the stream moves":    errMoved,
 		"of a deadline":            fmt.Errorf("x: %w", context.DeadlineExceeded),
-		"of an unsendable message": connect.NewError(connect.CodeInternal, errors.New("x")),
-		"of a connection":          connect.NewError(connect.CodeUnavailable, errors.New("x")),
+		"of an unsendable message": connect.NewError(connect.CodeInternal, "x"),
+		"of a connection":          connect.NewError(connect.CodeUnavailable, "x"),
 		"that nobody has named":    errors.New("x"),
 	} {
 		t.Run(name, func(t *testing.T) {

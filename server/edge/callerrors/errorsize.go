@@ -9,7 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -51,24 +52,17 @@ const ellipsis = "…"
 // newError returns an error with a message and a Status, which may be nil. It replaces invalid
 // UTF-8 in both, and shortens both if the error would have more than maxErrorBytes.
 func newError(code connect.Code, err error, status *kubeconnectv1.Status) *connect.Error {
-	message := err.Error()
+	message := strings.ToValidUTF8(err.Error(), string(utf8.RuneError))
 	encode.ValidUTF8(status)
-	if !utf8.ValidString(message) {
-		message = strings.ToValidUTF8(message, string(utf8.RuneError))
-		err = errors.New(message)
-	}
 	if isTooLarge(code, message, status) {
 		message, status = shortened(code, message, status)
-		err = errors.New(message)
 	}
-	coded := connect.NewError(code, err)
+	coded := connect.NewError(code, message).WithCause(err)
 	if status == nil {
 		return coded
 	}
-	if detail, err := connect.NewErrorDetail(status); err == nil {
-		coded.AddDetail(detail)
-	}
-	return coded
+	detail, _ := connectproto.NewErrorDetail(status) // in UTF-8, so it can be encoded
+	return coded.WithDetail(detail)
 }
 
 // bounded applies the limits of newError to an error that has a code. It returns an error that fits
@@ -88,7 +82,7 @@ func StatusIn(err error) *kubeconnectv1.Status {
 		return nil
 	}
 	for _, detail := range coded.Details() {
-		value, err := detail.Value()
+		value, err := connectproto.UnmarshalErrorDetail(detail)
 		if status, ok := value.(*kubeconnectv1.Status); ok && err == nil {
 			return status
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 	"google.golang.org/protobuf/encoding/protojson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,13 +77,13 @@ func TestErrorBytes_IsWhatIsSent(t *testing.T) {
 		}
 		encode.ValidUTF8(status)
 		message := strings.ToValidUTF8(anyText(r, "message"), "")
-		mapped := connect.NewError(connect.CodeAborted, errors.New(message))
+		mapped := connect.NewError(connect.CodeAborted, message)
 		if status != nil {
-			detail, err := connect.NewErrorDetail(status)
+			detail, err := connectproto.NewErrorDetail(status)
 			if err != nil {
 				r.Fatal(err)
 			}
-			mapped.AddDetail(detail)
+			mapped = mapped.WithDetail(detail)
 		}
 		const empty = 6
 		computed := trailerBytes(connect.CodeAborted, message, status)
@@ -137,7 +138,7 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 		"a filter":               apierror.BadRequest("filter: %s", long),
 		"a watch of many":        WithPrefix(apierror.BadRequest("filter: %s", long), "watch 3 ("+CutName(long)+")"),
 		"an error that is plain": errors.New(long),
-		"an error with a code":   connect.NewError(connect.CodeNotFound, errors.New(long)),
+		"an error with a code":   connect.NewError(connect.CodeNotFound, long),
 		"bytes":                  errors.New("\xff\xfe"),
 		"wrapped":                fmt.Errorf("%s: %w", long, auth.ErrUnauthenticated),
 	} {

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
-// Reads gives the response of each read by GET a tag (ETag), and replaces it by 304 if
+// Reads is the interceptor that gives the response of each read by GET a tag (ETag), and replaces it by 304 if
 // the client sends a tag of the same response in If-None-Match. A tag is weak, and has two parts:
 //
 //	W/"STATE.CONTENT"
@@ -32,35 +33,21 @@ import (
 //
 // Both parts include the URL and the caller. The caller is authenticated and authorized in any
 // case, before a tag is compared. An error has no tag.
-type Reads struct{ call.ServerOnly }
-
-// WrapUnary implements connect.Interceptor.
-func (Reads) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if request.HTTPMethod() != http.MethodGet {
-			return next(ctx, request)
+func Reads(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		if !call.IsGet(ctx) {
+			return next(ctx, spec, stream)
 		}
-		read := newRead(ctx, request)
-		response, err := next(context.WithValue(ctx, readKey{}, read), request)
-		if err != nil {
-			return nil, err
-		}
-		if err := read.finish(response.Any().(proto.Message)); err != nil {
-			return nil, err
-		}
-		return response, nil
+		read := newRead(ctx, stream)
+		return next(context.WithValue(ctx, readKey{}, read), spec, read)
 	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor. Streams are never called by GET.
-func (Reads) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return next
 }
 
 type readKey struct{}
 
 // read is one read by GET. It is owned by the goroutine of the call's handler.
 type read struct {
+	connect.ServerStream
 	header   http.Header // of the response
 	scope    string      // the URL and the caller
 	known    []entityTag // of the responses that the client has
@@ -69,14 +56,37 @@ type read struct {
 	decodes  bool        // the unknown fields of the response are still to be decoded; see SetEncoded
 }
 
-func newRead(ctx context.Context, request connect.AnyRequest) *read {
+func newRead(ctx context.Context, stream connect.ServerStream) *read {
 	c := call.From(ctx)
 	return &read{
-		header:   c.ResponseHeader,
-		scope:    fmt.Sprintf("%q %q", c.Request.URL.RequestURI(), call.CallerKey(call.IdentityFrom(ctx))),
-		known:    parseTags(request.Header().Values("If-None-Match")),
-		oneCache: readsOneCache(request.Any().(proto.Message)),
+		ServerStream: stream,
+		header:       c.ResponseHeader,
+		scope:        fmt.Sprintf("%q %q", c.Request.URL.RequestURI(), call.CallerKey(call.IdentityFrom(ctx))),
+		known:        parseTags(c.Request.Header.Values("If-None-Match")),
 	}
+}
+
+// Receive implements connect.ServerStream.
+func (r *read) Receive(message any) error {
+	err := r.ServerStream.Receive(message)
+	if err == nil {
+		r.oneCache = readsOneCache(message.(proto.Message))
+	}
+	return err
+}
+
+// Send implements connect.ServerStream. It returns the error of finish, and then sends nothing. If the response
+// cannot be encoded, its error is sent, which must not be stored under the tag of the response.
+func (r *read) Send(message any) error {
+	if err := r.finish(message.(proto.Message)); err != nil {
+		return err
+	}
+	err := r.ServerStream.Send(message)
+	if err != nil {
+		r.header.Del("ETag")
+		r.header.Set("Cache-Control", "no-store")
+	}
+	return err
 }
 
 // oneCacheFields are the fields of requests that do not make a read depend on more than the objects
@@ -152,7 +162,7 @@ func (r *read) finish(response proto.Message) error {
 
 func (r *read) notModified(tag entityTag) error {
 	r.setHeaders(tag)
-	return connect.NewNotModifiedError(nil)
+	return connecthttp.NewNotModifiedError()
 }
 
 // setHeaders sets the headers of a response that only this caller's client stores, and that it

@@ -1,9 +1,12 @@
 package conditional
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -64,6 +67,21 @@ func FuzzParseTags(f *testing.F) {
 			}
 		}
 	})
+}
+
+// unsendable is the stream of a call whose response cannot be encoded.
+type unsendable struct{ connect.ServerStream }
+
+func (unsendable) Send(any) error { return errors.New("invalid UTF-8") }
+
+func TestReads_ErrorsOfEncodingHaveNoTag(t *testing.T) {
+	r := &read{ServerStream: unsendable{}, header: http.Header{}}
+	if err := r.Send(listed(func(*kubeconnectv1.ListResponse) {})); err == nil {
+		t.Fatal("the response was sent")
+	}
+	if r.header.Get("ETag") != "" || r.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the headers are %v", r.header)
+	}
 }
 
 // listed returns a response as a list of a cache has it.

@@ -5,7 +5,7 @@
 //
 //	entrance := gate.NewEntrance(timeout, log, usage, metrics)
 //	admission := gate.New(entrance, gate.Config{Authenticator: authenticator, Callers: gate.NewCallers(limits), Limits: limits, Kept: kept})
-//	options := connect.WithRequestGate(admission.Admit)
+//	server := connect.NewServer(admission.Admit)
 //	handler := entrance.Handler(mux)
 //
 // [Callers] counts the calls and streams of each caller: a call over a limit fails with a callerrors.LimitError that

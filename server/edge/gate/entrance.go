@@ -5,11 +5,12 @@ import (
 	"net/http"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 )
 
@@ -75,7 +76,7 @@ func (e *Entrance) Handler(next http.Handler) http.Handler {
 		defer e.log.Log(c)
 		defer e.usage.End(c)
 		defer c.End()
-		defer e.metrics.NoteUnseenEnd(c)
+		defer e.metrics.NotePanic(c)
 		c.ReceiveWithin(e.bodyTimeout)
 		next.ServeHTTP(c.Writer(w), c.Request)
 		if r.ProtoMajor == 2 {
@@ -90,9 +91,12 @@ func rejectAtOnce(w http.ResponseWriter, r *http.Request, status int) {
 	w.WriteHeader(status)
 }
 
-// refuse counts a call as rejected until its handler has returned. If its network has too many of
-// them, the call is reset without its error.
-func (e *Entrance) refuse(c *call.Call) {
+// refuse returns the error of a call that a gate rejects because of err, and counts the call as rejected until
+// its handler has returned. If its network has too many such calls, the call is reset without its error.
+func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
+	e.metrics.Limited(err)
+	err = callerrors.ConnectError(err)
+	e.metrics.Refused(spec, c, err)
 	release, ok := e.refused.TryShare(c.Network, 1)
 	if !ok {
 		panic(http.ErrAbortHandler)
@@ -103,6 +107,7 @@ func (e *Entrance) refuse(c *call.Call) {
 	c.SendWithin(refusedTimeout)
 	clear(c.Request.Header)            // most of the call's memory
 	c.ReceiveWithin(call.DrainTimeout) // over HTTP/1.1 net/http reads the rest of the body first
+	return err
 }
 
 // accept ends the bounds for requests of unknown callers. The request must be received within

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -85,7 +86,7 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())
 	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: capacity})
 	server := httptest.NewUnstartedServer(e.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e.refuse(call.From(r.Context()))
+		_ = e.refuse(call.From(r.Context()), connect.Spec{}, auth.ErrUnauthenticated)
 		_, _ = io.WriteString(w, "an error")
 	})))
 	server.EnableHTTP2 = true
@@ -108,7 +109,9 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 	e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())
 	g := New(e, Config{Authenticator: &auth.ClusterAuthenticator{}, Callers: NewCallers(Limits{})})
-	_, handler := kubeconnectv1connect.NewResourceServiceHandler(kubeconnectv1connect.UnimplementedResourceServiceHandler{}, connect.WithRequestGate(g.Admit))
+	calls, handler := connect.NewServer(g.Admit), http.NewServeMux()
+	kubeconnectv1connect.RegisterResourceServiceHandler(calls, kubeconnectv1connect.UnimplementedResourceServiceHandler{})
+	connecthttp.Mount(handler, calls)
 	server := httptest.NewUnstartedServer(e.Handler(streamlife.CoalesceWrites(handler, streamlife.WatchUnreadTimeout)))
 	server.EnableHTTP2 = true
 	server.StartTLS()

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,24 +57,23 @@ func New(entrance *Entrance, config Config) *Gate {
 	}
 }
 
-// Admit implements connect.RequestGateFunc.
-func (g *Gate) Admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
-	c := call.From(ctx)
-	g.entrance.metrics.Begin(c, spec)
-	ctx = c.BeginSpan(ctx, g.config.Tracer, peer, header)
-	ctx, err := g.enter(ctx, c, spec, header)
-	if err == nil {
-		return ctx, nil
+// Admit is the interceptor around all calls but those of health.
+func (g *Gate) Admit(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		c := call.From(ctx)
+		g.entrance.metrics.Begin(c, spec)
+		info, _ := connect.CallInfoForServerContext(ctx)
+		ctx = c.BeginSpan(ctx, g.config.Tracer, info.Protocol)
+		admitted, err := g.enter(ctx, c, spec)
+		if err != nil {
+			return g.entrance.refuse(c, spec, err)
+		}
+		return next(admitted, spec, stream)
 	}
-	g.entrance.metrics.Limited(err)
-	err = callerrors.ConnectError(err)
-	g.entrance.metrics.Refused(spec, c, err)
-	g.entrance.refuse(c)
-	return nil, err
 }
 
-func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec, header http.Header) (context.Context, error) {
-	calling, err := call.Authenticate(ctx, g.config.Authenticator, header)
+func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (context.Context, error) {
+	calling, err := call.Authenticate(ctx, g.config.Authenticator, c.Request.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec, heade
 	if g.config.Replica != "" {
 		c.ResponseHeader.Set(call.ReplicaHeader, g.config.Replica)
 	}
-	if c.Request.Method == http.MethodGet && header.Get("Authorization") == "" {
+	if c.Request.Method == http.MethodGet && c.Request.Header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
 	credential := call.CredentialKey(calling.Identity)

@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
@@ -194,17 +194,29 @@ func TestGate_ReservationsOfRequestsEndBeforeTheResponseIsSent(t *testing.T) {
 		if held() == 0 {
 			t.Errorf("%s reserves nothing", procedure)
 		}
-		_, err := ChargeRequests{}.WrapUnary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+		handler := ChargeRequests(func(_ context.Context, _ connect.Spec, stream connect.ServerStream) error {
 			if held() == 0 {
 				t.Errorf("%s: the handler reserves nothing", procedure)
 			}
-			return nil, nil
-		})(c.Request.Context(), nil)
-		if err != nil || held() != 0 {
-			t.Errorf("%s: %d is held while the response is sent (%v)", procedure, held(), err)
+			return stream.Send(nil)
+		})
+		sent := sendFunc(func() {
+			if held() != 0 {
+				t.Errorf("%s: %d is held while the response is sent", procedure, held())
+			}
+		})
+		if err := handler(c.Request.Context(), connect.Spec{}, sent); err != nil {
+			t.Errorf("%s: %v", procedure, err)
 		}
 	}
 }
+
+// sendFunc is the stream of a call whose response is sent.
+type sendFunc func()
+
+func (f sendFunc) Receive(any) error  { return io.EOF }
+func (f sendFunc) SendHeaders() error { return nil }
+func (f sendFunc) Send(any) error     { f(); return nil }
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {

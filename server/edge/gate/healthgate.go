@@ -2,9 +2,8 @@ package gate
 
 import (
 	"context"
-	"net/http"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
@@ -29,26 +28,25 @@ func NewHealth(entrance *Entrance) *Health {
 	return &Health{entrance, fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})}
 }
 
-// Admit implements connect.RequestGateFunc.
-func (g *Health) Admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
-	c := call.From(ctx)
-	g.entrance.metrics.Begin(c, spec)
-	if !call.IsStream(spec) {
-		return ctx, nil
+// Admit is the interceptor around the calls of health.
+func (g *Health) Admit(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		c := call.From(ctx)
+		g.entrance.metrics.Begin(c, spec)
+		if !call.IsStream(spec) {
+			return next(ctx, spec, stream)
+		}
+		release, ok := g.watches.TryShare(c.Network, 1)
+		if !ok {
+			return g.entrance.refuse(c, spec, errTooManyHealthWatches)
+		}
+		c.OnEnd(release)
+		c.DropHeaders()
+		g.entrance.accept(c, spec)
+		return next(ctx, spec, stream)
 	}
-	release, ok := g.watches.TryShare(c.Network, 1)
-	if !ok {
-		err := error(&callerrors.LimitError{
-			Limit: callerrors.LimitHealthWatches, Over: "too many watches of health are open, from your network or in all", Wait: refusedTimeout,
-		})
-		g.entrance.metrics.Limited(err)
-		err = callerrors.ConnectError(err)
-		g.entrance.metrics.Refused(spec, c, err)
-		g.entrance.refuse(c)
-		return nil, err
-	}
-	c.OnEnd(release)
-	c.DropHeaders()
-	g.entrance.accept(c, spec)
-	return ctx, nil
+}
+
+var errTooManyHealthWatches = &callerrors.LimitError{
+	Limit: callerrors.LimitHealthWatches, Over: "too many watches of health are open, from your network or in all", Wait: refusedTimeout,
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
@@ -29,48 +29,48 @@ func NewKept(bytes int, limits Limits, metrics *observe.Metrics, usage *observe.
 	return kept
 }
 
-// ChargeRequests charges the callers of streams for their requests, which are kept while the streams are
-// open, and ends the reservations of requests: see [Gate.reserve].
-type ChargeRequests struct{ call.ServerOnly }
-
-// WrapUnary implements connect.Interceptor.
-func (ChargeRequests) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if c := call.From(ctx); c != nil {
+// ChargeRequests is the interceptor that charges the callers of streams for their requests, which are kept while
+// the streams are open, and ends the reservations of requests: see [Gate.reserve].
+func ChargeRequests(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		c := call.From(ctx)
+		if !call.IsStream(spec) {
 			defer c.Decoded()
+			return next(ctx, spec, &reservingStream{stream, c})
 		}
-		return next(ctx, request)
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (ChargeRequests) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		charge, _ := ledger.From(ctx).Charge(0) // nothing fits always
 		defer charge.Release()
-		decoded := func() {}
-		if c := call.From(ctx); c != nil {
-			decoded = c.Decoded
-		}
-		return next(ctx, chargingConn{conn, charge, decoded})
+		return next(ctx, spec, &chargingStream{stream, c, charge})
 	}
 }
 
-// chargingConn charges for the message that was received last.
-type chargingConn struct {
-	connect.StreamingHandlerConn
-	charge  *ledger.Charge
-	decoded func()
+// reservingStream is a unary call, whose request is no longer needed when the response is sent.
+type reservingStream struct {
+	connect.ServerStream
+	call *call.Call
 }
 
-// Receive implements connect.StreamingHandlerConn.
-func (c chargingConn) Receive(message any) error {
-	if err := c.StreamingHandlerConn.Receive(message); err != nil {
+// Send implements connect.ServerStream.
+func (s *reservingStream) Send(message any) error {
+	s.call.Decoded()
+	return s.ServerStream.Send(message)
+}
+
+// chargingStream charges for the message that was received last.
+type chargingStream struct {
+	connect.ServerStream
+	call   *call.Call
+	charge *ledger.Charge
+}
+
+// Receive implements connect.ServerStream.
+func (s *chargingStream) Receive(message any) error {
+	if err := s.ServerStream.Receive(message); err != nil {
 		return err
 	}
-	defer c.decoded()
+	defer s.call.Decoded()
 	if request, ok := message.(proto.Message); ok {
-		return c.charge.Resize(bounds.ParsedRequestBytes(request))
+		return s.charge.Resize(bounds.ParsedRequestBytes(request))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -25,7 +25,7 @@ const upstreamInterval = time.Second
 
 // Handle serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication, because they reveal nothing about the cluster.
-func Handle(mux *http.ServeMux, readiness *Readiness, upstream Upstream, services []string, options connect.HandlerOption) {
+func Handle(mux *http.ServeMux, server *connect.Server, readiness *Readiness, upstream Upstream, services []string) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -46,10 +46,10 @@ func Handle(mux *http.ServeMux, readiness *Readiness, upstream Upstream, service
 		fmt.Fprintln(w, "ok")
 	})
 	h := service{readiness, upstream, services}
-	mux.Handle(healthv1.Health_Check_FullMethodName,
-		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check, options))
-	mux.Handle(healthv1.Health_Watch_FullMethodName,
-		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch, options))
+	server.Register(
+		connect.Method{Spec: connect.Spec{StreamType: connect.StreamTypeUnary, Procedure: healthv1.Health_Check_FullMethodName}, Handler: h.serveCheck},
+		connect.Method{Spec: connect.Spec{StreamType: connect.StreamTypeServer, Procedure: healthv1.Health_Watch_FullMethodName}, Handler: h.serveWatch},
+	)
 }
 
 // service implements grpc.health.v1.Health.
@@ -83,9 +83,29 @@ func (u Upstream) check() error {
 	return nil
 }
 
+func (h service) serveCheck(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var request healthv1.HealthCheckRequest
+	if err := stream.Receive(&request); err != nil {
+		return err
+	}
+	response, err := h.check(ctx, &request)
+	if err != nil {
+		return err
+	}
+	return stream.Send(response)
+}
+
+func (h service) serveWatch(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var request healthv1.HealthCheckRequest
+	if err := stream.Receive(&request); err != nil {
+		return err
+	}
+	return h.watch(ctx, &request, stream)
+}
+
 func (h service) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if !h.serves(request.GetService()) {
-		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
+		return nil, connect.Errorf(connect.CodeNotFound, "unknown service %q", request.GetService())
 	}
 	if request.GetService() == upstreamService {
 		return &healthv1.HealthCheckResponse{Status: servingStatus(h.upstream.check() == nil)}, nil
@@ -94,7 +114,7 @@ func (h service) check(_ context.Context, request *healthv1.HealthCheckRequest) 
 	return &healthv1.HealthCheckResponse{Status: servingStatus(ready)}, nil
 }
 
-func (h service) watch(ctx context.Context, request *healthv1.HealthCheckRequest, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
+func (h service) watch(ctx context.Context, request *healthv1.HealthCheckRequest, stream connect.ServerStream) error {
 	if !h.serves(request.GetService()) {
 		// The protocol has a status for this, and keeps the stream open.
 		response := &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVICE_UNKNOWN}
@@ -127,7 +147,7 @@ func (h service) watch(ctx context.Context, request *healthv1.HealthCheckRequest
 }
 
 // watchUpstream sends the health of the upstream, now and at each change.
-func (h service) watchUpstream(ctx context.Context, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
+func (h service) watchUpstream(ctx context.Context, stream connect.ServerStream) error {
 	look := time.NewTicker(upstreamInterval)
 	defer look.Stop()
 	for sent := healthv1.HealthCheckResponse_UNKNOWN; ; {

@@ -13,12 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
@@ -60,7 +60,7 @@ func endedCall(t *testing.T, caller, procedure string, err error) *call.Call {
 	t.Helper()
 	c := call.New(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24", func() {})
 	c.Record.Caller = caller
-	c.Record.Procedure, c.Record.Err, c.IsHandled = procedure, callerrors.ConnectError(err), true
+	c.Record.Procedure, c.Record.Err = procedure, callerrors.ConnectError(err)
 	return c
 }
 
@@ -84,7 +84,7 @@ func TestCallLog_LevelsSayWhoHasToAct(t *testing.T) {
 		want string
 	}{
 		{nil, `level=DEBUG msg=call`},
-		{connect.NewError(connect.CodeCanceled, errors.New("canceled")), `level=DEBUG msg=call`},
+		{connect.NewError(connect.CodeCanceled, "canceled"), `level=DEBUG msg=call`},
 		{apierror.Failure(callerrors.ReasonStreamMoved, "resume the stream over a new connection"), `level=DEBUG msg=call`},
 		{auth.ErrUnauthenticated, `level=INFO msg="call failed"`},
 		{&callerrors.LimitError{Over: "limit"}, `level=WARN msg="call failed"`},
@@ -155,8 +155,8 @@ func TestCallLog_ChangesThatWereNotSentAreFailures(t *testing.T) {
 		lines, l := captureLog(t, slog.LevelInfo), NewCallLog(0)
 		for _, procedure := range changeProcedures {
 			for range 100 {
-				l.Log(endedCall(t, "noisy", procedure, connect.NewError(connect.CodeInvalidArgument, errors.New("no name"))))
-				sent := endedCall(t, "busy", procedure, connect.NewError(connect.CodePermissionDenied, errors.New("forbidden")))
+				l.Log(endedCall(t, "noisy", procedure, connect.NewError(connect.CodeInvalidArgument, "no name")))
+				sent := endedCall(t, "busy", procedure, connect.NewError(connect.CodePermissionDenied, "forbidden"))
 				call.NoteSent(sent.Request.Context())
 				l.Log(sent)
 			}

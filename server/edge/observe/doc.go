@@ -2,11 +2,11 @@
 // logs calls that have ended, and [Usage] knows who uses the service and which calls are open. [NewCollector] and
 // [NewTotals] read the statistics of caches and reviews, which informerhub and auth keep without Prometheus.
 //
-// [CountCalls] is the outermost interceptor. Gates call [Metrics.Begin] when the procedure of a call is known, and
+// [Metrics.CountCalls] is the interceptor around all others but the gates. Gates call [Metrics.Begin] when the procedure of a call is known, and
 // [Metrics.Refused] for calls that they reject. Metrics name no object, namespace or caller.
 //
 //	metrics := observe.NewMetrics()
 //	queue := metrics.Queue("some_bytes", fairqueue.New(limits))
 //
-// The package imports bounds, call, callerrors and health, and limits nothing.
+// The package imports call, callerrors and health, and limits nothing.
 package observe

@@ -2,21 +2,18 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
-
-	"connectrpc.com/connect"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Metrics counts calls, streams, and what is sent. It does not name an object, a namespace or a caller.
@@ -176,7 +173,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 // ended counts a call, and records how it has ended.
 func (m *Metrics) ended(c *call.Call, err error) {
-	if connect.IsNotModifiedError(err) {
+	if connecthttp.IsNotModifiedError(err) {
 		err = nil
 	}
 	c.NoteOutcome(err)
@@ -199,7 +196,7 @@ func (m *Metrics) Begin(c *call.Call, spec connect.Spec) {
 	c.Record.Begin(spec.Procedure, call.Counters{Calls: m.resources, SentBytes: m.bytes})
 }
 
-// Refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
+// Refused counts a call that a gate has rejected, which CountCalls does not see. The procedure of a
 // stream has a number of open streams from then on: the rules for alerts know streams by that.
 func (m *Metrics) Refused(spec connect.Spec, c *call.Call, err error) {
 	switch {
@@ -212,39 +209,64 @@ func (m *Metrics) Refused(spec connect.Spec, c *call.Call, err error) {
 	m.ended(c, err)
 }
 
-// CountCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
-// Only methods of the API have interceptors, so no invalid path is counted.
-type CountCalls struct {
-	call.ServerOnly
-	Metrics *Metrics
-}
-
-// WrapUnary implements connect.Interceptor.
-func (i CountCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		c := call.From(ctx)
-		c.IsHandled = bounds.RequestError(request) == nil // otherwise mapErrors rejects it
-		c.Record.Describe(request.Any())
-		response, err := next(ctx, request)
-		i.Metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(c.Record.Began).Seconds())
-		c.SendWithin(call.ResponseTimeout)
-		i.Metrics.ended(c, err)
-		return response, err
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (i CountCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		c := call.From(ctx)
-		c.IsHandled = true
-		open := i.Metrics.streams.WithLabelValues(conn.Spec().Procedure)
-		open.Inc()
-		defer open.Dec()
-		err := next(ctx, describingConn{conn, &c.Record})
-		i.Metrics.ended(c, err)
+// CountCalls is the interceptor that counts the calls that a gate has admitted, by the codes that mapErrors gives
+// them: it is around all others but the gates. Only methods of the API have interceptors, so no invalid path is counted.
+func (m *Metrics) CountCalls(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		counted := &countedStream{ServerStream: stream, metrics: m, call: call.From(ctx), isUnary: !call.IsStream(spec)}
+		if !counted.isUnary {
+			open := m.streams.WithLabelValues(spec.Procedure)
+			open.Inc()
+			defer open.Dec()
+		}
+		err := next(ctx, spec, counted)
+		counted.end(err)
 		return err
 	}
+}
+
+// countedStream is a call that is counted. It is owned by the goroutine of the call's handler, except that the parts
+// of a stream send concurrently.
+type countedStream struct {
+	connect.ServerStream
+	metrics   *Metrics
+	call      *call.Call
+	isUnary   bool
+	isHandled bool // the request was received
+	hasEnded  bool
+}
+
+// Receive implements connect.ServerStream.
+func (s *countedStream) Receive(message any) error {
+	err := s.ServerStream.Receive(message)
+	if err == nil {
+		s.isHandled = true
+		s.call.Record.Describe(message)
+	}
+	return err
+}
+
+// Send implements connect.ServerStream. A unary call has ended when its response is sent: how long the client
+// takes to read the response is not the duration of the call, and the response of a change that succeeded can be lost.
+func (s *countedStream) Send(message any) error {
+	if s.isUnary {
+		s.end(nil)
+	}
+	return s.ServerStream.Send(message)
+}
+
+// end counts the call, once.
+func (s *countedStream) end(err error) {
+	if s.hasEnded {
+		return
+	}
+	s.hasEnded = true
+	if s.isUnary {
+		s.metrics.durations.WithLabelValues(s.call.Record.Procedure).Observe(time.Since(s.call.Record.Began).Seconds())
+		s.call.SendWithin(call.ResponseTimeout)
+	}
+	s.call.Record.IsRefused = !s.isHandled && err != nil
+	s.metrics.ended(s.call, err)
 }
 
 // Limited is a bounded resource that calls share.
@@ -307,59 +329,10 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// NoteUnseenEnd records how a call has ended, unless that is recorded. Interceptors do not see how two
-// kinds of calls end: those whose request cannot be read or decoded, for which connect responds by itself,
-// and those whose handler panics. The log, the metrics and the traces would have them as successful.
-// Requests that are no calls have no end.
-func (m *Metrics) NoteUnseenEnd(c *call.Call) {
-	if c.Record.Procedure == "" || c.HasOutcome {
-		return
+// NotePanic records that the handler of a call has panicked, if it has not ended in another way. Otherwise the log, the
+// metrics and the traces would have the call as successful. Requests that are no calls have no end.
+func (m *Metrics) NotePanic(c *call.Call) {
+	if c.Record.Procedure != "" && !c.HasOutcome {
+		m.ended(c, connect.NewError(connect.CodeInternal, "the handler has panicked"))
 	}
-	code, message := sentCode(c), "the request could not be read"
-	c.Record.IsRefused = !c.IsHandled
-	if c.IsHandled {
-		code, message = connect.CodeInternal, "the handler has panicked"
-	}
-	m.ended(c, connect.NewError(code, errors.New(message)))
-}
-
-// sentCode returns the code of the error that was sent for a request that could not be read.
-func sentCode(c *call.Call) connect.Code {
-	if c.Request.Context().Err() != nil {
-		return connect.CodeCanceled
-	}
-	for _, key := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
-		if code, err := strconv.ParseUint(c.ResponseHeader.Get(key), 10, 8); err == nil && code != 0 {
-			return connect.Code(code)
-		}
-	}
-	if code, ok := codesOfStatus[c.Record.Status]; ok {
-		return code
-	}
-	return connect.CodeInvalidArgument // over gRPC-Web the code is in the body
-}
-
-// codesOfStatus are the codes of the errors of reading, by the status that Connect sends them with.
-var codesOfStatus = map[int]connect.Code{
-	499:                            connect.CodeCanceled,
-	http.StatusTooManyRequests:     connect.CodeResourceExhausted,
-	http.StatusInternalServerError: connect.CodeInternal,
-	http.StatusNotImplemented:      connect.CodeUnimplemented,
-	http.StatusServiceUnavailable:  connect.CodeUnavailable,
-	http.StatusGatewayTimeout:      connect.CodeDeadlineExceeded,
-}
-
-// describingConn records the request of a stream.
-type describingConn struct {
-	connect.StreamingHandlerConn
-	record *call.Record
-}
-
-// Receive implements connect.StreamingHandlerConn.
-func (c describingConn) Receive(message any) error {
-	err := c.StreamingHandlerConn.Receive(message)
-	if err == nil {
-		c.record.Describe(message)
-	}
-	return err
 }

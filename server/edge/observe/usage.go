@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubeconnect/kubeconnect/internal/ledger"

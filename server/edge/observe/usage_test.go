@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
@@ -39,7 +39,7 @@ func TestUsage_SumsUpByCaller(t *testing.T) {
 		}
 		usage.End(jane)
 		failed := usedCall(t, usage, "jane", false)
-		failed.Record.Err = connect.NewError(connect.CodeResourceExhausted, nil)
+		failed.Record.Err = connect.NewError(connect.CodeResourceExhausted, "")
 		usage.End(failed)
 		if got, want := usage.Callers()[1].Total, (call.Traffic{Calls: 2, Failed: 1, Limited: 1, Objects: 3, Bytes: 100, Seconds: 2, ProcessorSeconds: 0.5}); got != want {
 			t.Errorf("in all %+v, want %+v", got, want)

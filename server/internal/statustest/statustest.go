@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/connect/v2/connectproto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
@@ -27,7 +29,7 @@ func Of(t testing.TB, err error) *kubeconnectv1.Status {
 	if len(coded.Details()) == 0 {
 		return nil
 	}
-	value, err := coded.Details()[0].Value()
+	value, err := connectproto.UnmarshalErrorDetail(coded.Details()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +40,16 @@ func Of(t testing.TB, err error) *kubeconnectv1.Status {
 // it.
 func Trailers(t testing.TB, err error) (http.Header, int) {
 	t.Helper()
-	handler := connect.NewUnaryHandlerSimple("/a.B/C", func(_ context.Context, _ *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-		return nil, err
-	})
+	server, mux := connect.NewServer(), http.NewServeMux()
+	server.Register(connect.Method{Spec: connect.Spec{Procedure: "/a.B/C"}, Handler: func(context.Context, connect.Spec, connect.ServerStream) error {
+		return err
+	}})
+	connecthttp.Mount(mux, server)
 	recorder := &trailerRecorder{header: http.Header{}}
 	request, _ := http.NewRequest(http.MethodPost, "/a.B/C", strings.NewReader("\x00\x00\x00\x00\x00"))
 	request.Header.Set("Content-Type", "application/grpc")
 	request.ProtoMajor, request.ProtoMinor = 2, 0
-	handler.ServeHTTP(recorder, request)
+	mux.ServeHTTP(recorder, request)
 	trailers, size := http.Header{}, 0
 	for name, values := range recorder.header {
 		name, isTrailer := strings.CutPrefix(name, http.TrailerPrefix)
@@ -72,7 +76,7 @@ func JSON(t testing.TB, err error) (call, stream int) {
 		request.Header.Set("Content-Type", contentType)
 		request.Header.Set("Connect-Protocol-Version", "1")
 		recorder := httptest.NewRecorder()
-		if err := connect.NewErrorWriter().Write(recorder, request, err); err != nil {
+		if err := connecthttp.NewErrorWriter().Write(recorder, request, err); err != nil {
 			t.Fatal(err)
 		}
 		*size = recorder.Body.Len()
