@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 // clientLists is the number of lists that a client requests in a round.
@@ -69,7 +68,7 @@ func (c *caller) listClient(ctx context.Context, target client) (cpu float64, er
 func listByGo(ctx context.Context, c *caller, namespace string) (objects int, err error) {
 	client, closeIdle := c.service.client()
 	defer closeIdle()
-	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+c.service.address)
+	resources := c.service.resources(client)
 	for range clientLists {
 		request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace}
 		for {

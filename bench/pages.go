@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 const (
@@ -146,7 +145,7 @@ func (r *replicas) catchUp(ctx context.Context) error {
 func (r *replicas) wantCached(ctx context.Context, token string) error {
 	client, closeIdle := r.second.service.client()
 	defer closeIdle()
-	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+r.second.service.address)
+	resources := r.second.service.resources(client)
 	page, err := resources.List(ctx, r.pageRequest(token))
 	if source := page.GetSource(); err == nil && source != kubeconnectv1.Source_SOURCE_CACHE {
 		err = fmt.Errorf("the page comes from %s, want %s", source, kubeconnectv1.Source_SOURCE_CACHE)

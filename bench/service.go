@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"time"
 
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -16,7 +18,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 // bookmarks is the time after which the service sends a bookmark on an idle stream.
@@ -123,6 +125,12 @@ func (s *service) dial() (*connection, error) { return dial(s.address, s.tls, s.
 func (s *service) client() (client *http.Client, closeIdle func()) {
 	transport := &http.Transport{TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true}
 	return &http.Client{Transport: transport}, transport.CloseIdleConnections
+}
+
+// resources returns a client for callers in Go, for responses of any size.
+func (s *service) resources(client *http.Client) kubeconnectv1connect.ResourceServiceClient {
+	transport := connecthttp.NewTransport(client, "https://"+s.address, connecthttp.WithReadMaxBytes(0))
+	return kubeconnectv1connect.NewResourceServiceClient(connect.NewClient(transport))
 }
 
 // watch opens a Watch on a connection, and calls data with each piece of the response.

@@ -7,11 +7,10 @@ import (
 	"runtime"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"golang.org/x/sync/errgroup"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 // startPoll is the interval between calls to a starting service.
@@ -93,7 +92,7 @@ func (l *lab) startOfService(ctx context.Context) (took started, err error) {
 // untilListed repeats a list until the service is available, and returns an error unless the list has
 // all pods. Only the first pod is sent.
 func (s *service) untilListed(ctx context.Context, client *http.Client, pods int) error {
-	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+s.address)
+	resources := s.resources(client)
 	for {
 		page, err := resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1})
 		if connect.CodeOf(err) == connect.CodeUnavailable && pause(ctx, startPoll) == nil {

@@ -134,21 +134,21 @@ var other observed // of the attacking process
 // openRelated opens the streams with the relation, and then those of the other caller.
 func (a *attacker) openRelated() error {
 	a.openStreams("shared-a", sharedNamespace, relatedStreams, costly.Request{Open: func(ctx context.Context, clients harness.Clients, namespace string, _ int) (costly.Stream, error) {
-		return clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Related: &kubeconnectv1.Relation{
+		return harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Related: &kubeconnectv1.Relation{
 			Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF, Resource: "configmaps", Namespace: namespace, Name: costly.Object,
-		}})
+		}}))
 	}})
 	other.created = map[string]bool{}
 	resources := a.clients("shared-b").Resources
-	watch, err := resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace})
+	watch, err := harness.Responses(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace}))
 	if err != nil {
 		return err
 	}
-	page, err := resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace, Limit: 10})
+	page, err := harness.Responses(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace, Limit: 10}))
 	if err != nil {
 		return err
 	}
-	counts, err := resources.WatchCounts(a.ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: sharedNamespace})
+	counts, err := harness.Responses(resources.WatchCounts(a.ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: sharedNamespace}))
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (a *attacker) leaveWatches() error {
 	ctx, leave := context.WithCancel(a.ctx) // and no deadline, of which the service would know
 	defer leave()
 	time.AfterFunc(time.Second, leave)
-	stream, err := a.clients("nobody").Resources.WatchMany(ctx, request)
+	stream, err := harness.Responses(a.clients("nobody").Resources.WatchMany(ctx, request))
 	if err == nil {
 		for stream.Receive() {
 		}
@@ -243,10 +243,10 @@ func (a *attacker) openJoins() error {
 		}})
 	})
 	a.openStreams("large", largeNamespace, 400, costly.Request{Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (costly.Stream, error) {
-		return clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		return harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, Limit: 500, MetadataOnly: true, LabelSelector: fmt.Sprint("app!=", number),
 			Joins: []*kubeconnectv1.Join{{Name: "named", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMES, Resource: "configmaps", Path: "data[*]"}},
-		})
+		}))
 	}})
 	listing.Wait()
 	return nil

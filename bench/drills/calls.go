@@ -6,7 +6,7 @@ import (
 	"time"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -246,7 +246,7 @@ func (c *copied) watch(ctx context.Context, f *fleet, client resourceClient, nam
 	if c.token == "" {
 		cause = withoutToken
 	}
-	responses, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, ResumeToken: c.token})
+	responses, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, ResumeToken: c.token}))
 	if err != nil {
 		return err
 	}

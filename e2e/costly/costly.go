@@ -173,28 +173,28 @@ func Streams() []Request {
 		return Request{Name: "Watch." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}
 			set(request, number)
-			return clients.Resources.Watch(ctx, request)
+			return harness.Responses(clients.Resources.Watch(ctx, request))
 		}}
 	}
 	counts := func(name string, set func(r *kubeconnectv1.WatchCountsRequest, number int)) Request {
 		return Request{Name: "WatchCounts." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchCountsRequest{Resource: resource, Namespace: namespace}
 			set(request, number)
-			return clients.Resources.WatchCounts(ctx, request)
+			return harness.Responses(clients.Resources.WatchCounts(ctx, request))
 		}}
 	}
 	logs := func(name string, set func(r *kubeconnectv1.GetLogLinesRequest, namespace string, number int)) Request {
 		return Request{Name: "GetLogLines." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.GetLogLinesRequest{Namespace: namespace, Follow: true, LabelSelector: "app=none"}
 			set(request, namespace, number)
-			return clients.Pods.GetLogLines(ctx, request)
+			return harness.Responses(clients.Pods.GetLogLines(ctx, request))
 		}}
 	}
 	many := func(name string, set func(r *kubeconnectv1.WatchManyRequest, namespace string, number int)) Request {
 		return Request{Name: "WatchMany." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchManyRequest{Independent: true}
 			set(request, namespace, number)
-			return clients.Resources.WatchMany(ctx, request)
+			return harness.Responses(clients.Resources.WatchMany(ctx, request))
 		}}
 	}
 	return []Request{

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 // kubeconnect calls the service.
@@ -246,7 +247,7 @@ func failureThrough(err error) *failure {
 		return &failure{Message: err.Error()}
 	}
 	for _, detail := range failed.Details() {
-		value, err := detail.Value()
+		value, err := connectproto.UnmarshalErrorDetail(detail)
 		status, ok := value.(*kubeconnectv1.Status)
 		if err != nil || !ok {
 			continue

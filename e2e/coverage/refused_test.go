@@ -3,7 +3,7 @@ package coverage_test
 import (
 	"strings"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"k8s.io/apimachinery/pkg/types"
 )
 

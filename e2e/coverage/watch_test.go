@@ -2,10 +2,9 @@ package coverage_test
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
@@ -71,7 +71,7 @@ func (w *walk) refusedWatch(description, labels, fields string) {
 func (w *walk) watchError(labels, fields string) error {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	stream, err := w.service.client.Watch(ctx, w.watching(labels, fields))
+	stream, err := harness.Responses(w.service.client.Watch(ctx, w.watching(labels, fields)))
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (w *walk) watchError(labels, fields string) error {
 	for stream.Receive() {
 	}
 	if stream.Err() == nil {
-		return connect.NewError(connect.CodeUnknown, fmt.Errorf("the watch ended without an error"))
+		return connect.NewError(connect.CodeUnknown, "the watch ended without an error")
 	}
 	return stream.Err()
 }

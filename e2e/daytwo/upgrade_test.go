@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -59,7 +59,7 @@ func heldToken(ctx context.Context, t *testing.T, client kit.ResourceClient, req
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, request)
+	stream, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func heldManyToken(ctx context.Context, t *testing.T, client kit.ResourceClient,
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.WatchMany(ctx, request)
+	stream, err := harness.Responses(client.WatchMany(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

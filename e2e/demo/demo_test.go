@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
@@ -48,7 +47,7 @@ var states = map[string]struct{ resource, filter string }{
 // TestDemo_ShowsEachState runs what `make run` runs, and reads it through the service.
 func TestDemo_ShowsEachState(t *testing.T) {
 	address := start(t, 4)
-	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	client := kubeconnectv1connect.NewResourceServiceClient(dial(address))
 	ctx := kit.Deadline(t)
 	for name, state := range states {
 		kit.Eventually(ctx, t, "there is "+name, func() error {
@@ -103,7 +102,7 @@ func startCluster(t *testing.T, nodes int) (address, kubeconfig string) {
 // checkLogs reads the log of each running pod of the demo, and follows one; a container that
 // crashed has the log of its previous run.
 func checkLogs(ctx context.Context, t *testing.T, client kubeconnectv1connect.ResourceServiceClient, address string) {
-	pods := kubeconnectv1connect.NewPodServiceClient(http.DefaultClient, address)
+	pods := kubeconnectv1connect.NewPodServiceClient(dial(address))
 	running := list(ctx, t, client, `object.status.containerStatuses.all(c, has(c.state.running)) && !object.metadata.name.startsWith("checkout-")`)
 	for _, pod := range running {
 		request := &kubeconnectv1.GetLogsRequest{Namespace: pod.GetNamespace(), Name: pod.GetName()}

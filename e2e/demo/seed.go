@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 //go:embed manifests
@@ -28,7 +29,7 @@ func seed(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	client := kubeconnectv1connect.NewResourceServiceClient(dial(address))
 	count := 0
 	for _, file := range files {
 		text, err := manifests.ReadFile("manifests/" + file.Name())
@@ -44,6 +45,11 @@ func seed(ctx context.Context, address string) error {
 	}
 	fmt.Printf("  %d objects applied through the service\n", count)
 	return nil
+}
+
+// dial returns a client of the service, for responses of any size.
+func dial(address string) *connect.Client {
+	return connect.NewClient(connecthttp.NewTransport(http.DefaultClient, address, connecthttp.WithReadMaxBytes(0)))
 }
 
 // apply applies one object, and retries while its CRD is not served yet.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +9,7 @@ import (
 	"testing"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
@@ -131,7 +130,7 @@ func TestSnippets_ContinueWhenTheirReplicaIsKilled(t *testing.T) {
 	for name, process := range processes {
 		before[name] = len(process.Output())
 	}
-	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	client := kubeconnectv1connect.NewResourceServiceClient(dial(address))
 	if _, err := client.Patch(ctx, kit.WithData(&kubeconnectv1.PatchRequest{
 		Resource: "deployments.apps", Namespace: "shop", Name: "web", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 	}, `{"spec":{"replicas":7}}`)); err != nil {

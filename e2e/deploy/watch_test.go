@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // watching is a watch of the ConfigMaps of all namespaces.
 type watching struct {
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	stream *harness.ResponseStream[kubeconnectv1.WatchResponse]
 	events []*kubeconnectv1.Event // the last events received
 }
 
 // watch opens a watch and blocks until the first message.
 func watch(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient) (*watching, error) {
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -38,7 +38,7 @@ func TestChecked_StreamReportsThatItsSnapshotIsPending(t *testing.T) {
 				request := proto.CloneOf(request)
 				request.ResumeToken = token
 				began := time.Now()
-				stream, err := client.Watch(ctx, request)
+				stream, err := harness.Responses(client.Watch(ctx, request))
 				if err != nil {
 					t.Fatal(err)
 				}

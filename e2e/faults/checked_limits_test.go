@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -27,7 +27,7 @@ func TestChecked_StreamsAboveTheLimitGetARetryTime(t *testing.T) {
 	}
 	open := func(request *kubeconnectv1.WatchManyRequest) (stop func(), err error) {
 		ctx, cancel := context.WithCancel(ctx)
-		stream, err := client.WatchMany(ctx, request)
+		stream, err := harness.Responses(client.WatchMany(ctx, request))
 		if err != nil {
 			cancel()
 			return nil, err

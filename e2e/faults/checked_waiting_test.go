@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -45,9 +45,9 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	began := time.Now()
 	record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.Namespace}).Synced(ctx)
 	t.Logf("alone the watch has its snapshot after %v", time.Since(began))
-	stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
+	stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
-	}})
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +80,9 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	link.Set(harness.None)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	again, err := client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchSpec{
+	again, err := harness.Responses(client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
-	}})
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}

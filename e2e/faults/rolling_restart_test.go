@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -206,9 +206,9 @@ func (s *countingStream) follow(ctx context.Context, namespace string) {
 }
 
 func (s *countingStream) call(ctx context.Context, namespace string) error {
-	stream, err := s.client.Watch(ctx, &kubeconnectv1.WatchRequest{
+	stream, err := harness.Responses(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{
 		Resource: "configmaps", Namespace: namespace, Name: counterName, ResumeToken: s.token, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
-	})
+	}))
 	if err != nil {
 		return err
 	}

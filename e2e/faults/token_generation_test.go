@@ -22,9 +22,9 @@ func TestTokenGeneration_OtherTokensGetASnapshot(t *testing.T) {
 	old, same, other := replica("1"), replica("1"), replica("2")
 	first := func(client kit.ResourceClient, token string) (kubeconnectv1.EventType, string) {
 		t.Helper()
-		stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, ResumeToken: token, MinResourceVersion: created.ResourceVersion,
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,7 +15,8 @@ import (
 	"strconv"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -150,12 +152,12 @@ func (a *etcdAPI) put(ctx context.Context) (revision uint64, err error) {
 }
 
 func (a *etcdAPI) call(ctx context.Context, procedure string, request []byte) ([]byte, error) {
-	client := connect.NewClient[[]byte, []byte](a.http, a.url+procedure, connect.WithGRPC(), connect.WithCodec(wireCodec{}))
-	response, err := client.CallUnary(ctx, connect.NewRequest(&request))
-	if err != nil {
+	client := connect.NewClient(connecthttp.NewTransport(a.http, a.url, connecthttp.WithGRPC(), connecthttp.WithCodecs(wireCodec{})))
+	var response []byte
+	if err := client.CallUnary(ctx, connect.Spec{Procedure: "/" + procedure}, request, &response); err != nil {
 		return nil, fmt.Errorf("%s: %w", procedure, err)
 	}
-	return *response.Msg, nil
+	return response, nil
 }
 
 // wireCodec passes messages on as they are. It has the name of the codec for protobuf.
@@ -163,11 +165,14 @@ type wireCodec struct{}
 
 func (wireCodec) Name() string { return "proto" }
 
-func (wireCodec) Marshal(message any) ([]byte, error) { return *message.(*[]byte), nil }
+func (wireCodec) MarshalWrite(_ context.Context, dst io.Writer, message any) error {
+	_, err := dst.Write(message.([]byte))
+	return err
+}
 
-func (wireCodec) Unmarshal(data []byte, message any) error {
-	*message.(*[]byte) = append([]byte(nil), data...)
-	return nil
+func (wireCodec) UnmarshalRead(_ context.Context, src io.Reader, message any) (err error) {
+	*message.(*[]byte), err = io.ReadAll(src)
+	return err
 }
 
 // varints returns a message with these values in its fields 1, 2 and so on.

@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 // grpcLimit is the default limit of gRPC clients for a message, in bytes. All clients of these
@@ -19,26 +20,29 @@ const grpcLimit = 4 << 20
 
 // Protocol is a protocol that the service supports.
 type Protocol struct {
-	Name    string
-	options []connect.ClientOption
+	Name         string
+	options      []connecthttp.Option
+	interceptors []connect.ClientInterceptor
 }
 
 // The protocols that the service supports on its single port.
 var (
-	Connect = Protocol{Name: "Connect", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit)}}
+	Connect = Protocol{Name: "Connect", options: []connecthttp.Option{connecthttp.WithReadMaxBytes(grpcLimit)}}
 	// ConnectJSON is Connect with messages in JSON. They are longer, so grpcLimit does not apply.
-	ConnectJSON = Protocol{Name: "Connect with JSON", options: []connect.ClientOption{connect.WithProtoJSON()}}
+	ConnectJSON = Protocol{Name: "Connect with JSON", options: []connecthttp.Option{connecthttp.WithReadMaxBytes(0), connecthttp.WithProtoJSON()}}
 	// ConnectGET sends a token with every call, because the service rejects a GET without one. A
 	// service without authentication accepts any token.
-	ConnectGET = Protocol{Name: "Connect with GET", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithHTTPGet(), connect.WithInterceptors(connect.UnaryInterceptorFunc(withToken))}}
-	GRPC       = Protocol{Name: "gRPC", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithGRPC()}}
-	GRPCWeb    = Protocol{Name: "gRPC-Web", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithGRPCWeb()}}
+	ConnectGET = Protocol{Name: "Connect with GET", options: []connecthttp.Option{connecthttp.WithReadMaxBytes(grpcLimit), connecthttp.WithHTTPGet()}, interceptors: []connect.ClientInterceptor{withToken}}
+	GRPC       = Protocol{Name: "gRPC", options: []connecthttp.Option{connecthttp.WithReadMaxBytes(grpcLimit), connecthttp.WithGRPC()}}
+	GRPCWeb    = Protocol{Name: "gRPC-Web", options: []connecthttp.Option{connecthttp.WithReadMaxBytes(grpcLimit), connecthttp.WithGRPCWeb()}}
 )
 
-func withToken(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		request.Header().Set("Authorization", "Bearer any")
-		return next(ctx, request)
+func withToken(next connect.ClientFunc) connect.ClientFunc {
+	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+		if call, ok := connect.CallInfoForClientContext(ctx); ok {
+			call.RequestHeader().Set("Authorization", "Bearer any")
+		}
+		return next(ctx, spec)
 	}
 }
 
@@ -55,11 +59,12 @@ type Clients struct {
 
 // Dial returns clients that use a protocol over an HTTP client.
 func Dial(httpClient *http.Client, address string, protocol Protocol) Clients {
+	client := connect.NewClient(connecthttp.NewTransport(httpClient, address, protocol.options...), protocol.interceptors...)
 	return Clients{
-		Resources: kubeconnectv1connect.NewResourceServiceClient(httpClient, address, protocol.options...),
-		Discovery: kubeconnectv1connect.NewDiscoveryServiceClient(httpClient, address, protocol.options...),
-		Access:    kubeconnectv1connect.NewAccessServiceClient(httpClient, address, protocol.options...),
-		Pods:      kubeconnectv1connect.NewPodServiceClient(httpClient, address, protocol.options...),
+		Resources: kubeconnectv1connect.NewResourceServiceClient(client),
+		Discovery: kubeconnectv1connect.NewDiscoveryServiceClient(client),
+		Access:    kubeconnectv1connect.NewAccessServiceClient(client),
+		Pods:      kubeconnectv1connect.NewPodServiceClient(client),
 	}
 }
 

@@ -7,13 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // OverLimit is the size of a request over every limit.
@@ -23,7 +26,7 @@ const OverLimit = 8 << 20
 func WatchError(ctx context.Context, client ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, request)
+	stream, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		return err
 	}
@@ -41,7 +44,7 @@ func StatusIn(err error) *kubeconnectv1.Status {
 		return nil
 	}
 	for _, detail := range failure.Details() {
-		if value, err := detail.Value(); err == nil {
+		if value, err := connectproto.UnmarshalErrorDetail(detail); err == nil {
 			if status, ok := value.(*kubeconnectv1.Status); ok {
 				return status
 			}
@@ -81,7 +84,7 @@ func WantStatus(t *testing.T, err error, reason string) *kubeconnectv1.Status {
 		t.Fatalf("not an RPC error: %v", err)
 	}
 	for _, detail := range failure.Details() {
-		value, err := detail.Value()
+		value, err := connectproto.UnmarshalErrorDetail(detail)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
 // sharedPart is a watch, or counts, of a shared stream.
@@ -78,8 +81,10 @@ func (s *sharedStream) run(ctx context.Context, client ResourceClient) {
 	if err == nil && ctx.Err() == nil {
 		s.wantAllEnded()
 	}
-	if !connect.IsWireError(err) { // the client has left, or the connection is lost
-		err = connect.NewError(connect.CodeUnavailable, errors.New("the parts begin again in another stream"))
+	if validate.IsFromService(err) {
+		err = restated(err)
+	} else { // the client has left, or the connection is lost
+		err = connect.NewError(connect.CodeUnavailable, "the parts begin again in another stream")
 	}
 	for _, part := range s.parts {
 		s.end(part, err)
@@ -95,7 +100,7 @@ func (s *sharedStream) read(ctx context.Context, cancel func(), client ResourceC
 			request.Counts = append(request.Counts, part.counts)
 		}
 	}
-	stream, err := client.WatchMany(ctx, request)
+	stream, err := harness.Responses(client.WatchMany(ctx, request))
 	if err != nil {
 		return err
 	}
@@ -165,9 +170,20 @@ func errorOf(status *kubeconnectv1.Status) error {
 	if !ok {
 		code = connect.CodeUnknown
 	}
-	err := connect.NewError(code, errors.New(status.GetMessage()))
-	if detail, invalid := connect.NewErrorDetail(status); invalid == nil {
-		err.AddDetail(detail)
+	err := connect.NewError(code, status.GetMessage())
+	if detail, invalid := connectproto.NewErrorDetail(status); invalid == nil {
+		err = err.WithDetail(detail)
 	}
 	return err
+}
+
+// restated returns an error of the service as an error of a handler, which cannot pass on the error of
+// another call.
+func restated(err error) error {
+	failure, _ := errors.AsType[*connect.Error](err)
+	own := connect.NewError(failure.Code(), failure.Message())
+	for _, detail := range failure.Details() {
+		own = own.WithDetail(detail)
+	}
+	return own
 }

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -36,9 +37,9 @@ func NewSharingClient(t *testing.T, clients ...ResourceClient) ResourceClient {
 			s.open(ctx)
 		})
 	}
-	path, handler := kubeconnectv1connect.NewResourceServiceHandler(s)
-	mux := http.NewServeMux()
-	mux.Handle(path, handler)
+	service, mux := connect.NewServer(), http.NewServeMux()
+	kubeconnectv1connect.RegisterResourceServiceHandler(service, s)
+	connecthttp.Mount(mux, service, connecthttp.WithReadMaxBytes(0))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -54,7 +55,7 @@ func NewSharingClient(t *testing.T, clients ...ResourceClient) ResourceClient {
 
 // sharing is the service behind a sharing client.
 type sharing struct {
-	kubeconnectv1connect.UnimplementedResourceServiceHandler
+	kubeconnectv1connect.ResourceServiceHandler // the other calls, which no client makes
 
 	// Set once.
 	t        *testing.T
@@ -66,7 +67,7 @@ type sharing struct {
 	waiting []*sharedPart
 }
 
-func (s *sharing) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+func (s *sharing) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream kubeconnectv1connect.ResourceServiceWatchServerStream) error {
 	token := request.GetResumeToken()
 	request.ResumeToken = ""
 	part := &sharedPart{watch: harness.WatchSpecs(request)[0]}
@@ -74,7 +75,7 @@ func (s *sharing) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	return s.follow(ctx, part, func(message *kubeconnectv1.WatchManyResponse) error { return stream.Send(message.GetResponse()) })
 }
 
-func (s *sharing) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
+func (s *sharing) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream kubeconnectv1connect.ResourceServiceWatchCountsServerStream) error {
 	return s.follow(ctx, &sharedPart{counts: request}, func(message *kubeconnectv1.WatchManyResponse) error { return stream.Send(message.GetCounts()) })
 }
 

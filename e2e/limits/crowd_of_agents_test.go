@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +86,7 @@ func (a *agents) open() error {
 
 // watch opens a stream and blocks until it has its snapshot.
 func (a *agents) watch(ctx context.Context, client kit.ResourceClient) (chan error, error) {
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: a.Namespace})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: a.Namespace}))
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func (g *goodCaller) list(ctx context.Context) error {
 func (g *goodCaller) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := g.clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: g.namespace})
+	stream, err := harness.Responses(g.clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: g.namespace}))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectproto"
 	"golang.org/x/sync/errgroup"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -94,7 +95,7 @@ func retryAfter(err error) time.Duration {
 		return 0
 	}
 	for _, detail := range failure.Details() {
-		if value, err := detail.Value(); err == nil {
+		if value, err := connectproto.UnmarshalErrorDetail(detail); err == nil {
 			return time.Duration(value.(*kubeconnectv1.Status).GetRetryAfterSeconds()) * time.Second
 		}
 	}

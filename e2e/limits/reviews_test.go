@@ -67,7 +67,7 @@ func TestReviews_OfIdleStreams(t *testing.T) {
 // openIdle opens a watch, and reads it until the test ends.
 func openIdle(ctx context.Context, t *testing.T, client kit.ResourceClient, namespace string) {
 	t.Helper()
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func openAndLeave(client *http.Client, request *http.Request) error {
 func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	stream, err := client.Watch(ctx, proto.CloneOf(request))
+	stream, err := harness.Responses(client.Watch(ctx, proto.CloneOf(request)))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubec
 func readCounts(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchCountsRequest) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	stream, err := client.WatchCounts(ctx, proto.CloneOf(request))
+	stream, err := harness.Responses(client.WatchCounts(ctx, proto.CloneOf(request)))
 	if err != nil {
 		return err
 	}

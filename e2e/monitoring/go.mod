@@ -3,7 +3,7 @@ module github.com/kubeconnect/kubeconnect/e2e/monitoring
 go 1.26.0
 
 require (
-	connectrpc.com/connect v1.21.1
+	connectrpc.com/connect/v2 v2.0.2
 	github.com/kubeconnect/kubeconnect v0.0.0
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.311.0

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,7 +132,7 @@ func TestAggregatedAPI_EachUserGetsItsOwnObjects(t *testing.T) {
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: beta})
 	kit.WantError(t, err, connect.CodeNotFound, "not found")
 
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,7 +144,7 @@ func TestAggregatedAPI_MetricsAreReadFromTheAPIServer(t *testing.T) {
 	kit.WantAPIServer(t, got)
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "none"})
 	kit.WantError(t, err, connect.CodeNotFound, `"none" not found`)
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}))
 	if err == nil {
 		stream.Receive()
 		err = stream.Err()

@@ -178,8 +178,8 @@ func TestLiveJoins_FollowPermissions(t *testing.T) {
 		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace})
 		return err
 	})
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, Limit: 10, Joins: []*kubeconnectv1.Join{
-		{Name: "config", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name", Fields: []string{"data"}}}})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, Limit: 10, Joins: []*kubeconnectv1.Join{
+		{Name: "config", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name", Fields: []string{"data"}}}}))
 	if err != nil {
 		t.Fatal(err)
 	}

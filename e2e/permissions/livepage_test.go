@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -202,9 +202,9 @@ func (m *matrix) watchPage(clients harness.Clients, namespace, name string, afte
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, Name: name, LabelSelector: m.label(), Limit: 2, OrderBy: "metadata.name desc", After: after,
-		})
+		}))
 		if err != nil {
 			return "", err
 		}

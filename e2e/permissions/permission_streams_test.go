@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // streamsOfCaller is the number of streams that each caller keeps open in a world, next to its questions.
@@ -80,7 +82,7 @@ func (s *permissionStage) openStreams(ctx context.Context, run *permissionRun, w
 // open returns what the snapshot shows, and then reads the stream until ctx ends.
 func (p *permissionStream) open(ctx context.Context, a *permissionAsker, s permissionSelection, reading *sync.WaitGroup) string {
 	request := &kubeconnectv1.WatchRequest{Resource: nameOf(s.kind), Namespace: s.namespace, Related: s.related, MetadataOnly: true}
-	stream, err := a.caller.clients.Resources.Watch(ctx, request)
+	stream, err := harness.Responses(a.caller.clients.Resources.Watch(ctx, request))
 	if err != nil {
 		return answerOf(err)
 	}

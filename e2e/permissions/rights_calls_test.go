@@ -187,9 +187,9 @@ func (m *matrix) watch(clients harness.Clients, resource, namespace, name, field
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: resource, Namespace: namespace, Name: name, FieldSelector: fieldSelector, LabelSelector: m.label(),
-		})
+		}))
 		if err != nil {
 			return "", err
 		}
@@ -215,7 +215,7 @@ func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.Wa
 		for _, watch := range watches {
 			watch.LabelSelector = m.label()
 		}
-		stream, err := clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)})
+		stream, err := harness.Responses(clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)}))
 		if err != nil {
 			return "", err
 		}
@@ -270,7 +270,7 @@ func (m *matrix) watchCounts(clients harness.Clients, namespace string) answer {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := clients.Resources.WatchCounts(ctx, m.countsRequest(namespace))
+		stream, err := harness.Responses(clients.Resources.WatchCounts(ctx, m.countsRequest(namespace)))
 		if err != nil {
 			return "", err
 		}

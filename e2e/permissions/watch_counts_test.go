@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -29,7 +29,7 @@ func TestWatchCounts_FollowsGrantsAndRevocations(t *testing.T) {
 	})
 	request := m.countsRequest("")
 	request.MinInterval = durationpb.New(time.Minute)
-	stream, err := clients.Resources.WatchCounts(ctx, request)
+	stream, err := harness.Responses(clients.Resources.WatchCounts(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

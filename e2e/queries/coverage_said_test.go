@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -44,7 +44,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"watch": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end()
-			stream, err := client.Watch(ctx, watched)
+			stream, err := harness.Responses(client.Watch(ctx, watched))
 			if err != nil {
 				return nil, err
 			}
@@ -55,7 +55,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"several watches": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end()
-			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watched)})
+			stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watched)}))
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func TestScenario23_StreamsReportChangesOfTheirNamespaces(t *testing.T) {
 	caller.Grant(one)
 	client := caller.Calling(service, harness.Protocols[0]).Resources
 	kit.Eventually(ctx, t, "one namespace is listed", func() error { return kit.ListsNamespaces(ctx, client, one) })
-	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
 	if err != nil {
 		t.Fatal(err)
 	}

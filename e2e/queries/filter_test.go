@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -227,9 +227,9 @@ func TestFilter_WatchWarnsOfObjectsWithoutAValue(t *testing.T) {
 		write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 		write.Create("one", kit.Labels{"app": "web"})
 		kit.UntilRead(ctx, t, client, "configmaps", write.Create("two", nil))
-		stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name!=kube-root-ca.crt", Filter: `object.metadata.labels['app'] == 'web'`,
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +70,7 @@ func firstResponse(ctx context.Context, t *testing.T, client kit.ResourceClient,
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, request)
+	stream, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
@@ -71,7 +72,7 @@ func readPage(ctx context.Context, t *testing.T, client record.Client, request *
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, request)
+	stream, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -141,7 +141,7 @@ func TestLivePage_IsSentInSeveralResponses(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		maps.Patch(name, map[string]any{"data": map[string]any{"large": strings.Repeat("x", 600_000)}})
 	}
-	responses, err := client.Watch(ctx, maps.page(3, 0))
+	responses, err := harness.Responses(client.Watch(ctx, maps.page(3, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLivePage_OfWatchManyResumes(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		responses, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(asked...), ResumeToken: token})
+		responses, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(asked...), ResumeToken: token}))
 		if err != nil {
 			t.Fatal(err)
 		}

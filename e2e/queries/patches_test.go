@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,7 +162,7 @@ func nextChange(ctx context.Context, t *testing.T, client kit.ResourceClient, re
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(ctx, request)
+	stream, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

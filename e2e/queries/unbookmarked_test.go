@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
@@ -62,7 +63,7 @@ func TestMinResourceVersion_OfAnotherResourceIsReachedByEvents(t *testing.T) {
 			return nil
 		},
 		"a Watch of a page": func(version string) error {
-			stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5})
+			stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5}))
 			if err != nil {
 				return err
 			}
@@ -75,7 +76,7 @@ func TestMinResourceVersion_OfAnotherResourceIsReachedByEvents(t *testing.T) {
 			return stream.Err()
 		},
 		"WatchCounts": func(version string) error {
-			stream, err := client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version})
+			stream, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version}))
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,6 +20,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
@@ -193,7 +194,7 @@ func TestWatchCounts_EachResponseIsACountAtItsVersion(t *testing.T) {
 		namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 		var recorded history
 		recordedAll := recorded.record(ctx, t, namespace, "final")
-		stream, err := client.WatchCounts(ctx, countsRequest(namespace))
+		stream, err := harness.Responses(client.WatchCounts(ctx, countsRequest(namespace)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +260,7 @@ func TestWatchCounts_ContinuesInAnotherServedVersion(t *testing.T) {
 	gadgets.Define("v1")
 	gadgets.Create("v1", namespace, "one", map[string]any{"color": "red"})
 	kit.UntilListed(ctx, t, client, gadgets)
-	stream, err := client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.color"}})
+	stream, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.color"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

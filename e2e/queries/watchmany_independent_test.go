@@ -5,8 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	"connectrpc.com/connect"
-
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -29,7 +27,7 @@ func (w *independentWatch) holds(want kit.Versions) bool {
 // independent is a stream of independent watches, and of the counts of ConfigMaps by namespace.
 type independent struct {
 	t       *testing.T
-	stream  *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	stream  *harness.ResponseStream[kubeconnectv1.WatchManyResponse]
 	watches []*independentWatch
 	counts  heldCounts
 	errors  map[int32]string // reasons
@@ -44,7 +42,7 @@ func watchIndependently(ctx context.Context, t *testing.T, client kit.ResourceCl
 	for _, watch := range watches {
 		request.Watches = append(request.Watches, watch.spec)
 	}
-	stream, err := client.WatchMany(ctx, request)
+	stream, err := harness.Responses(client.WatchMany(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

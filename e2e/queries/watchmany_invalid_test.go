@@ -5,10 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
@@ -17,7 +18,7 @@ import (
 func firstOfMany(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchManyRequest) (*kubeconnectv1.WatchManyResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.WatchMany(ctx, request)
+	stream, err := harness.Responses(client.WatchMany(ctx, request))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -78,7 +78,7 @@ func TestWatchMany_APartIsRejectedAsAWatchIs(t *testing.T) {
 
 // rejectionsOf returns the errors of all parts of a stream, by index, and the error of the stream.
 func rejectionsOf(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchManyRequest) (map[int32]*kubeconnectv1.Status, error) {
-	stream, err := client.WatchMany(ctx, request)
+	stream, err := harness.Responses(client.WatchMany(ctx, request))
 	if err != nil {
 		return nil, err
 	}

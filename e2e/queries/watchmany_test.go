@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,7 +23,7 @@ type many struct {
 	t          *testing.T
 	client     kit.ResourceClient
 	request    *kubeconnectv1.WatchManyRequest
-	stream     *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	stream     *harness.ResponseStream[kubeconnectv1.WatchManyResponse]
 	cancel     context.CancelFunc
 	recordings []validate.Recording
 	models     []validate.Model
@@ -52,7 +52,7 @@ func (m *many) call(ctx context.Context) {
 	m.t.Helper()
 	ctx, m.cancel = context.WithCancel(ctx)
 	var err error
-	if m.stream, err = m.client.WatchMany(ctx, m.request); err != nil {
+	if m.stream, err = harness.Responses(m.client.WatchMany(ctx, m.request)); err != nil {
 		m.t.Fatal(err)
 	}
 	for i := range m.recordings {
@@ -76,7 +76,7 @@ func (m *many) close() {
 	_ = m.stream.Close()
 	for i := range m.recordings {
 		call := m.lastCall(i)
-		call.Ended, call.Err = time.Now(), connect.NewError(connect.CodeCanceled, context.Canceled)
+		call.Ended, call.Err = time.Now(), connect.NewError(connect.CodeCanceled, context.Canceled.Error())
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
@@ -17,7 +18,7 @@ import (
 
 // CountsClient opens a watch of counts.
 type CountsClient interface {
-	WatchCounts(context.Context, *kubeconnectv1.WatchCountsRequest) (*connect.ServerStreamForClient[kubeconnectv1.WatchCountsResponse], error)
+	WatchCounts(context.Context, *kubeconnectv1.WatchCountsRequest) (kubeconnectv1connect.ResourceServiceWatchCountsClientStream, error)
 }
 
 // CountsFollower is a client of counts that calls again whenever its call ends. It calls a random one
@@ -123,7 +124,7 @@ func (f *CountsFollower) call(ctx context.Context) error {
 	f.disconnect, f.version = disconnect, ""
 	f.recording.Calls = append(f.recording.Calls, validate.CountsCall{})
 	f.mu.Unlock()
-	responses, err := f.clients[rand.IntN(len(f.clients))].WatchCounts(ctx, f.request)
+	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].WatchCounts(ctx, f.request))
 	if err == nil {
 		for responses.Receive() {
 			f.take(responses.Msg())
@@ -132,7 +133,7 @@ func (f *CountsFollower) call(ctx context.Context) error {
 		_ = responses.Close()
 	}
 	if ctx.Err() != nil {
-		err = connect.NewError(connect.CodeCanceled, ctx.Err())
+		err = connect.NewError(connect.CodeCanceled, ctx.Err().Error())
 	}
 	f.change(func(call *validate.CountsCall) { call.Ended, call.Err = time.Now(), err })
 	return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -244,7 +244,7 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	token = f.begin(token, disconnect)
 	request := proto.CloneOf(f.request)
 	request.ResumeToken = token
-	responses, err := f.clients[rand.IntN(len(f.clients))].Watch(ctx, request)
+	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
 	if err != nil {
 		f.finish(err)
 		return token, err
@@ -256,7 +256,7 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	}
 	err = responses.Err()
 	if ctx.Err() != nil {
-		err = connect.NewError(connect.CodeCanceled, ctx.Err())
+		err = connect.NewError(connect.CodeCanceled, ctx.Err().Error())
 	}
 	f.finish(err)
 	return token, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -158,7 +158,7 @@ func (f *PageFollower) call(ctx context.Context, token string) (string, error) {
 	ctx, disconnect := context.WithCancel(ctx)
 	defer disconnect()
 	request, token := f.begin(token, disconnect)
-	responses, err := f.clients[rand.IntN(len(f.clients))].Watch(ctx, request)
+	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
 	if err != nil {
 		f.finish(err)
 		return token, err
@@ -170,7 +170,7 @@ func (f *PageFollower) call(ctx context.Context, token string) (string, error) {
 	}
 	err = responses.Err()
 	if ctx.Err() != nil {
-		err = connect.NewError(connect.CodeCanceled, ctx.Err())
+		err = connect.NewError(connect.CodeCanceled, ctx.Err().Error())
 	}
 	f.finish(err)
 	return token, err

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -115,7 +115,7 @@ func (s *PageStream) End(ctx context.Context) error {
 func (s *PageStream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
 	defer s.cancel()
-	responses, err := client.Watch(ctx, request)
+	responses, err := harness.Responses(client.Watch(ctx, request))
 	if err == nil {
 		for responses.Receive() {
 			s.take(responses.Msg())
@@ -124,7 +124,7 @@ func (s *PageStream) run(ctx context.Context, client Client, request *kubeconnec
 		_ = responses.Close()
 	}
 	if ctx.Err() != nil {
-		err = connect.NewError(connect.CodeCanceled, ctx.Err())
+		err = connect.NewError(connect.CodeCanceled, ctx.Err().Error())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

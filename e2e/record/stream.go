@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
@@ -18,7 +19,7 @@ import (
 
 // Client opens a watch.
 type Client interface {
-	Watch(context.Context, *kubeconnectv1.WatchRequest) (*connect.ServerStreamForClient[kubeconnectv1.WatchResponse], error)
+	Watch(context.Context, *kubeconnectv1.WatchRequest) (kubeconnectv1connect.ResourceServiceWatchClientStream, error)
 }
 
 // Stream is a watch, open or ended. Its methods that wait fail the test and must be called by the
@@ -145,7 +146,7 @@ func (s *Stream) Recording() validate.Recording {
 func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
 	defer s.cancel()
-	responses, err := client.Watch(ctx, request)
+	responses, err := harness.Responses(client.Watch(ctx, request))
 	if err != nil {
 		s.end(err)
 		return

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
@@ -46,7 +47,7 @@ func TestStream_EndReturnsTheError(t *testing.T) {
 	script := newScript(t)
 	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
 	script.says(reset(), synced("3"))
-	script.ends(connect.NewError(connect.CodeNotFound, errors.New("deleted")))
+	script.ends(connect.NewError(connect.CodeNotFound, "deleted"))
 	if err := stream.End(t.Context()); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("ended with %v", err)
 	}
@@ -102,7 +103,7 @@ func TestStream_FailuresFailTheTest(t *testing.T) {
 
 // script is a service that sends what the test passes to it.
 type script struct {
-	kubeconnectv1connect.UnimplementedResourceServiceHandler
+	kubeconnectv1connect.ResourceServiceHandler // the other calls, which no client makes
 
 	// Set once.
 	t      *testing.T
@@ -114,21 +115,23 @@ type script struct {
 func newScript(t *testing.T) *script {
 	s := &script{t: t, saying: make(chan []*kubeconnectv1.Event), ending: make(chan error, 1)}
 	mux := http.NewServeMux()
-	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(s))
+	service := connect.NewServer()
+	kubeconnectv1connect.RegisterResourceServiceHandler(service, s)
+	connecthttp.Mount(mux, service)
 	s.server = httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)
 	return s
 }
 
 func (s *script) client() kubeconnectv1connect.ResourceServiceClient {
-	return kubeconnectv1connect.NewResourceServiceClient(s.server.Client(), s.server.URL)
+	return kubeconnectv1connect.NewResourceServiceClient(connect.NewClient(connecthttp.NewTransport(s.server.Client(), s.server.URL)))
 }
 
 func (s *script) says(events ...*kubeconnectv1.Event) { s.saying <- events }
 
 func (s *script) ends(err error) { s.ending <- err }
 
-func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, stream kubeconnectv1connect.ResourceServiceWatchServerStream) error {
 	for {
 		select {
 		case events := <-s.saying:

@@ -4,10 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
@@ -21,12 +22,12 @@ func TestScenario15_PagesAndCountsFollowTheLifeOfADefinition(t *testing.T) {
 	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), namespace)
 	gadgets.Define("v1")
 	kit.UntilListed(ctx, t, client, gadgets)
-	pages, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace, Limit: 2, OrderBy: "spec.color"})
+	pages, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace, Limit: 2, OrderBy: "spec.color"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pages.Close()
-	counts, err := client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"apiVersion"}})
+	counts, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"apiVersion"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -210,7 +210,7 @@ func (tr traced) watch(ctx context.Context, t *testing.T) {
 	client, sent := tr.calling(t, harness.Connect)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: tr.namespace})
+	stream, err := harness.Responses(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: tr.namespace}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,11 @@
 package validate
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
@@ -133,7 +132,7 @@ func TestAuthorised_PermissionChangesAtADeletionAreAccepted(t *testing.T) {
 	recording := rescoped()
 	first := &recording.Calls[0]
 	first.Responses = append(first.Responses[:2], after(21, "token at 12", full(newDeleted("a", "2", "13")), at("13", full(object(added, "b", "12")))))
-	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test"))
+	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, "cancelled by the test")
 	recording.Calls = append(recording.Calls, Call{Token: "token at 12", Began: second(22), Responses: []Response{
 		after(23, "token at 12", full(newDeleted("a", "2", "13"))), // again
 		fresh(after(32, "token at 13", bookmark("13"))),

@@ -1,11 +1,10 @@
 package validate
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -29,7 +28,7 @@ func correctCounts() *CountsRecording {
 	}
 	rank := [][]string{{"spec", "rank"}}
 	return &CountsRecording{Selection: web, GroupBy: rank, Sums: rank, Calls: []CountsCall{{
-		Ended: second(20), Err: connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test")),
+		Ended: second(20), Err: connect.NewError(connect.CodeCanceled, "cancelled by the test"),
 		Responses: []CountsResponse{
 			{At: began, Message: &kubeconnectv1.WatchCountsResponse{Freshness: &kubeconnectv1.Freshness{Stale: true}}},
 			response(1, true, 4, "11", "5", countOf(1, 1, "1"), countOf(2, 1, "2"), countOf(3, 1, "3"), countOf(5, 1, "5")),
@@ -68,7 +67,7 @@ func TestCountsRecording_FaultsAreViolations(t *testing.T) {
 		"a removed group that was not sent": {func(call *CountsCall) {
 			call.Responses[3].Message.Groups = append(call.Responses[3].Message.Groups, countOf(7, 0, ""))
 		}, "the client has no group [7]"},
-		"an error for the client":   {func(call *CountsCall) { call.Err = connect.NewWireError(connect.CodeInternal, errors.New("fault")) }, "it ended with"},
+		"an error for the client":   {func(call *CountsCall) { call.Err = connect.NewError(connect.CodeInternal, "fault").WithRemote() }, "it ended with"},
 		"an end without any reason": {func(call *CountsCall) { call.Err = nil }, "it ended with success"},
 	} {
 		t.Run(name, func(t *testing.T) {

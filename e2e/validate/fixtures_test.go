@@ -1,11 +1,10 @@
 package validate
 
 import (
-	"errors"
 	"slices"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,7 +32,7 @@ func correctRecording() *Recording {
 	return &Recording{Selection: web, Calls: []Call{{
 		Began: began,
 		Ended: began.Add(time.Minute),
-		Err:   connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test")),
+		Err:   connect.NewError(connect.CodeCanceled, "cancelled by the test"),
 		Responses: []Response{
 			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
 			after(1, "token at 6", full(object(modified, "a", "6"))),

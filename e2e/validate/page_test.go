@@ -1,13 +1,12 @@
 package validate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
@@ -52,7 +51,7 @@ func stated(response Response, total, offset int64, version string) Response {
 // correctPages returns a recording of rankedHistory without a fault: a page of two after the first
 // object, and then of one after the object b.
 func correctPages() *PageRecording {
-	cancelled := connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test"))
+	cancelled := connect.NewError(connect.CodeCanceled, "cancelled by the test")
 	moved := placed(object(kubeconnectv1.EventType_EVENT_TYPE_MOVED, "d", "5"), 1, "9")
 	return &PageRecording{
 		Order:  Order{keys: []orderKey{{path: []string{"spec", "rank"}}}},
@@ -167,7 +166,7 @@ func TestPageRecording_FaultsAreViolations(t *testing.T) {
 			}, want: pageKeepsWhatStays.name,
 		},
 		"an error that the client must handle": {edit: func(first, _ *Call, _ *PageRecording) {
-			first.Err = connect.NewWireError(connect.CodeNotFound, errors.New("gone"))
+			first.Err = connect.NewError(connect.CodeNotFound, "gone").WithRemote()
 		}, want: endsWithoutError.name},
 	} {
 		t.Run(name, func(t *testing.T) {

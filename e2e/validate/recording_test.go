@@ -1,12 +1,11 @@
 package validate
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -31,10 +30,10 @@ func TestRecording_CorrectOnesHaveNoViolations(t *testing.T) {
 			r.Calls[0].Responses = r.Calls[0].Responses[:3]
 		}), all()},
 		"the service is unavailable": {change(correctRecording(), func(r *Recording) {
-			r.Calls[0].Err = connect.NewWireError(connect.CodeUnavailable, errors.New("call again"))
+			r.Calls[0].Err = connect.NewError(connect.CodeUnavailable, "call again").WithRemote()
 		}), all()},
 		"the connection broke": {change(correctRecording(), func(r *Recording) {
-			r.Calls[0].Err = connect.NewError(connect.CodeInternal, errors.New("unexpected EOF"))
+			r.Calls[0].Err = connect.NewError(connect.CodeInternal, "unexpected EOF")
 		}), all()},
 		"a full response without a token": {change(correctRecording(), endWithoutRoom), all()},
 		"a late deletion, whose version is unknown": {change(correctRecording(), func(r *Recording) {
@@ -235,7 +234,7 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		},
 		"a rejected token": {
 			resumed(), func(r *Recording) {
-				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewWireError(connect.CodeOutOfRange, errors.New("expired"))}
+				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewError(connect.CodeOutOfRange, "expired").WithRemote()}
 			}, Evidence{}, Resumable, 3,
 		},
 		"an end without an error": {

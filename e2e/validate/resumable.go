@@ -1,9 +1,10 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
 )
 
 var tokenIsPresent = check{
@@ -39,7 +40,13 @@ var noTokenInSnapshot = check{
 // AsksForNothing reports whether the error of a call requires nothing of the client but to call
 // again: the client cancelled, the connection broke, or the service was not available.
 func AsksForNothing(err error) bool {
-	return err != nil && (!connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable)
+	return err != nil && (!IsFromService(err) || connect.CodeOf(err) == connect.CodeUnavailable)
+}
+
+// IsFromService reports whether a service has sent the error, rather than the client or the connection.
+func IsFromService(err error) bool {
+	failure, ok := errors.AsType[*connect.Error](err)
+	return ok && failure.IsRemote()
 }
 
 var endsWithoutError = check{

@@ -92,7 +92,7 @@ type stream struct {
 func (s *stream) call(ctx context.Context, atMost int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.namespace, ResumeToken: s.token})
+	watch, err := harness.Responses(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.namespace, ResumeToken: s.token}))
 	if err != nil {
 		return
 	}
