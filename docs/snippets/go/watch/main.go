@@ -9,10 +9,11 @@ import (
 	"os"
 	"time"
 
-	"connectrpc.com/connect"
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
 )
 
 // isFinal has the codes that another attempt does not change. Any other error, also one of the transport
@@ -31,7 +32,7 @@ func main() {
 	if len(os.Args) > 1 {
 		address = os.Args[1]
 	}
-	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	client := kubeconnectv1connect.NewResourceServiceClient(connect.NewClient(connecthttp.NewTransport(http.DefaultClient, address)))
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: "shop", Fields: []string{"status.phase"}}
 	for {
 		err := watch(client, request)
@@ -50,11 +51,14 @@ func watch(client kubeconnectv1connect.ResourceServiceClient, request *kubeconne
 		return err
 	}
 	defer stream.Close()
-	for stream.Receive() {
-		for _, event := range stream.Msg().GetEvents() {
+	for {
+		response, err := stream.Receive()
+		if err != nil {
+			return err
+		}
+		for _, event := range response.GetEvents() {
 			fmt.Println(event.GetType(), event.GetObject().GetName())
 		}
-		request.ResumeToken = stream.Msg().GetResumeToken()
+		request.ResumeToken = response.GetResumeToken()
 	}
-	return stream.Err()
 }
