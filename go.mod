@@ -5,7 +5,6 @@ go 1.26.0
 ignore ./clients/node_modules
 
 require (
-	connectrpc.com/connect v1.21.1
 	connectrpc.com/connect/v2 v2.0.2
 	connectrpc.com/cors v0.1.0
 	connectrpc.com/grpcreflect/v2 v2.0.0

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 // bookmarks is the time after which the service sends a bookmark on an idle stream.

@@ -7,15 +7,14 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	corev1 "k8s.io/api/core/v1"
-
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // attack is what callers with small permissions do: an opening, whose streams stay open, and an action.
@@ -134,21 +133,21 @@ var other observed // of the attacking process
 // openRelated opens the streams with the relation, and then those of the other caller.
 func (a *attacker) openRelated() error {
 	a.openStreams("shared-a", sharedNamespace, relatedStreams, costly.Request{Open: func(ctx context.Context, clients harness.Clients, namespace string, _ int) (costly.Stream, error) {
-		return harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Related: &kubeconnectv1.Relation{
+		return responses.Of(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Related: &kubeconnectv1.Relation{
 			Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF, Resource: "configmaps", Namespace: namespace, Name: costly.Object,
 		}}))
 	}})
 	other.created = map[string]bool{}
 	resources := a.clients("shared-b").Resources
-	watch, err := harness.Responses(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace}))
+	watch, err := responses.Of(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace}))
 	if err != nil {
 		return err
 	}
-	page, err := harness.Responses(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace, Limit: 10}))
+	page, err := responses.Of(resources.Watch(a.ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: sharedNamespace, Limit: 10}))
 	if err != nil {
 		return err
 	}
-	counts, err := harness.Responses(resources.WatchCounts(a.ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: sharedNamespace}))
+	counts, err := responses.Of(resources.WatchCounts(a.ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: sharedNamespace}))
 	if err != nil {
 		return err
 	}
@@ -221,7 +220,7 @@ func (a *attacker) leaveWatches() error {
 	ctx, leave := context.WithCancel(a.ctx) // and no deadline, of which the service would know
 	defer leave()
 	time.AfterFunc(time.Second, leave)
-	stream, err := harness.Responses(a.clients("nobody").Resources.WatchMany(ctx, request))
+	stream, err := responses.Of(a.clients("nobody").Resources.WatchMany(ctx, request))
 	if err == nil {
 		for stream.Receive() {
 		}
@@ -243,7 +242,7 @@ func (a *attacker) openJoins() error {
 		}})
 	})
 	a.openStreams("large", largeNamespace, 400, costly.Request{Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (costly.Stream, error) {
-		return harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		return responses.Of(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, Limit: 500, MetadataOnly: true, LabelSelector: fmt.Sprint("app!=", number),
 			Joins: []*kubeconnectv1.Join{{Name: "named", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMES, Resource: "configmaps", Path: "data[*]"}},
 		}))

@@ -17,10 +17,10 @@ import (
 	"connectrpc.com/connect/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // languages are the languages of the clients, with the number of their streams.
@@ -246,7 +246,7 @@ func (c *copied) watch(ctx context.Context, f *fleet, client resourceClient, nam
 	if c.token == "" {
 		cause = withoutToken
 	}
-	responses, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, ResumeToken: c.token}))
+	responses, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, ResumeToken: c.token}))
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // Object is the name of a ConfigMap that the caller of a [Request] can read in its namespace. A change
@@ -173,28 +173,28 @@ func Streams() []Request {
 		return Request{Name: "Watch." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}
 			set(request, number)
-			return harness.Responses(clients.Resources.Watch(ctx, request))
+			return responses.Of(clients.Resources.Watch(ctx, request))
 		}}
 	}
 	counts := func(name string, set func(r *kubeconnectv1.WatchCountsRequest, number int)) Request {
 		return Request{Name: "WatchCounts." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchCountsRequest{Resource: resource, Namespace: namespace}
 			set(request, number)
-			return harness.Responses(clients.Resources.WatchCounts(ctx, request))
+			return responses.Of(clients.Resources.WatchCounts(ctx, request))
 		}}
 	}
 	logs := func(name string, set func(r *kubeconnectv1.GetLogLinesRequest, namespace string, number int)) Request {
 		return Request{Name: "GetLogLines." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.GetLogLinesRequest{Namespace: namespace, Follow: true, LabelSelector: "app=none"}
 			set(request, namespace, number)
-			return harness.Responses(clients.Pods.GetLogLines(ctx, request))
+			return responses.Of(clients.Pods.GetLogLines(ctx, request))
 		}}
 	}
 	many := func(name string, set func(r *kubeconnectv1.WatchManyRequest, namespace string, number int)) Request {
 		return Request{Name: "WatchMany." + name, Open: func(ctx context.Context, clients harness.Clients, namespace string, number int) (Stream, error) {
 			request := &kubeconnectv1.WatchManyRequest{Independent: true}
 			set(request, namespace, number)
-			return harness.Responses(clients.Resources.WatchMany(ctx, request))
+			return responses.Of(clients.Resources.WatchMany(ctx, request))
 		}}
 	}
 	return []Request{

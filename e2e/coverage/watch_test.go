@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // watches holds the watches of a row's objects with both clients, from before the first object.
@@ -71,7 +70,7 @@ func (w *walk) refusedWatch(description, labels, fields string) {
 func (w *walk) watchError(labels, fields string) error {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	stream, err := harness.Responses(w.service.client.Watch(ctx, w.watching(labels, fields)))
+	stream, err := responses.Of(w.service.client.Watch(ctx, w.watching(labels, fields)))
 	if err != nil {
 		return err
 	}

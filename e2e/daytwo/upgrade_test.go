@@ -10,10 +10,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // beforeFormats is the last commit that takes a token in a format of a newer version as modified. A later
@@ -59,7 +59,7 @@ func heldToken(ctx context.Context, t *testing.T, client kit.ResourceClient, req
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(client.Watch(ctx, request))
+	stream, err := responses.Of(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func heldManyToken(ctx context.Context, t *testing.T, client kit.ResourceClient,
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(client.WatchMany(ctx, request))
+	stream, err := responses.Of(client.WatchMany(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,20 +7,19 @@ import (
 	"connectrpc.com/connect/v2"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // watching is a watch of the ConfigMaps of all namespaces.
 type watching struct {
-	stream *harness.ResponseStream[kubeconnectv1.WatchResponse]
+	stream *responses.Stream[kubeconnectv1.WatchResponse]
 	events []*kubeconnectv1.Event // the last events received
 }
 
 // watch opens a watch and blocks until the first message.
 func watch(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient) (*watching, error) {
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
 	if err != nil {
 		return nil, err
 	}

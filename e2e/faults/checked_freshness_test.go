@@ -9,12 +9,12 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // "A stream at a replica that has yet to read its resource gets a BOOKMARK without a version after a
@@ -38,7 +38,7 @@ func TestChecked_StreamReportsThatItsSnapshotIsPending(t *testing.T) {
 				request := proto.CloneOf(request)
 				request.ResumeToken = token
 				began := time.Now()
-				stream, err := harness.Responses(client.Watch(ctx, request))
+				stream, err := responses.Of(client.Watch(ctx, request))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,10 +8,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // "RESOURCE_EXHAUSTED (a limit; wait for retry_after_seconds)"; "each watch of a WatchMany counts".
@@ -27,7 +27,7 @@ func TestChecked_StreamsAboveTheLimitGetARetryTime(t *testing.T) {
 	}
 	open := func(request *kubeconnectv1.WatchManyRequest) (stop func(), err error) {
 		ctx, cancel := context.WithCancel(ctx)
-		stream, err := harness.Responses(client.WatchMany(ctx, request))
+		stream, err := responses.Of(client.WatchMany(ctx, request))
 		if err != nil {
 			cancel()
 			return nil, err

@@ -12,12 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // "A list with related.transitive ... are computed again for a page, and expire when that gives other
@@ -179,7 +179,7 @@ func TestChecked_SlowFirstSnapshotArrivesAfterRetries(t *testing.T) {
 	for ; !synced && ctx.Err() == nil; calls++ {
 		began := time.Now()
 		watching, cancel := context.WithCancel(ctx)
-		stream, err := harness.Responses(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace}))
+		stream, err := responses.Of(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace}))
 		if err == nil {
 			for !synced && stream.Receive() {
 				for _, event := range stream.Msg().GetEvents() {
@@ -255,7 +255,7 @@ func callsForTheFuture(t *testing.T, client kit.ResourceClient, namespace string
 			return err
 		},
 		"watch": func(ctx context.Context) error {
-			stream, err := harness.Responses(client.Watch(ctx, watch))
+			stream, err := responses.Of(client.Watch(ctx, watch))
 			if err != nil {
 				return err
 			}
@@ -266,7 +266,7 @@ func callsForTheFuture(t *testing.T, client kit.ResourceClient, namespace string
 			return stream.Err()
 		},
 		"watch many": func(ctx context.Context) error {
-			stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watch)}))
+			stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watch)}))
 			if err != nil {
 				return err
 			}
@@ -463,7 +463,7 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	var ends []error
 	changes := 0
 	for i := 0; len(ends) < 5; i++ {
-		stream, err := harness.Responses(clients[i%3].WatchMany(watching, request))
+		stream, err := responses.Of(clients[i%3].WatchMany(watching, request))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -497,7 +497,7 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	}
 	s.Relabel("p-01", `{"rank":"0","end":"end"}`)
 	last := write.Touch("written", "end").ResourceVersion
-	stream, err := harness.Responses(clients[0].WatchMany(watching, request))
+	stream, err := responses.Of(clients[0].WatchMany(watching, request))
 	if err != nil {
 		t.Fatal(err)
 	}

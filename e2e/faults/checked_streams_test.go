@@ -12,12 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // checkedFollower resumes a watch with the last token, at the next client each time.
@@ -38,7 +37,7 @@ func (f *checkedFollower) follow(ctx context.Context, until func(*validate.Model
 	for i := 0; ctx.Err() == nil; i++ {
 		request := proto.CloneOf(f.request)
 		request.ResumeToken = token
-		stream, err := harness.Responses(f.clients[i%len(f.clients)].Watch(watching, request))
+		stream, err := responses.Of(f.clients[i%len(f.clients)].Watch(watching, request))
 		if err != nil {
 			f.ends = append(f.ends, err)
 			continue

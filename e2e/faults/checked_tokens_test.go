@@ -9,11 +9,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // "A token of another selection, or one that was cut or changed, is INVALID_ARGUMENT."
@@ -33,7 +32,7 @@ func TestChecked_InvalidResumeTokensAreRejected(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := harness.Responses(clients[1].Watch(ctx, request))
+		stream, err := responses.Of(clients[1].Watch(ctx, request))
 		if err == nil && stream.Receive() {
 			t.Errorf("%s: the stream says %v", what, shortResponse(stream.Msg()))
 			return

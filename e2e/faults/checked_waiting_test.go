@@ -8,11 +8,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // WatchResponse.kind: "Set in the first response of a stream", which is a BOOKMARK without a version
@@ -45,7 +45,7 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	began := time.Now()
 	record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.Namespace}).Synced(ctx)
 	t.Logf("alone the watch has its snapshot after %v", time.Since(began))
-	stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
+	stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
 	}}))
 	if err != nil {
@@ -80,7 +80,7 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	link.Set(harness.None)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	again, err := harness.Responses(client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchSpec{
+	again, err := responses.Of(client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
 	}}))
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const (
@@ -206,7 +206,7 @@ func (s *countingStream) follow(ctx context.Context, namespace string) {
 }
 
 func (s *countingStream) call(ctx context.Context, namespace string) error {
-	stream, err := harness.Responses(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{
+	stream, err := responses.Of(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{
 		Resource: "configmaps", Namespace: namespace, Name: counterName, ResumeToken: s.token, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
 	}))
 	if err != nil {

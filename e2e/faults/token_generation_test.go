@@ -3,10 +3,10 @@ package faults_test
 import (
 	"testing"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // TestTokenGeneration_OtherTokensGetASnapshot resumes at replicas of two generations.
@@ -22,7 +22,7 @@ func TestTokenGeneration_OtherTokensGetASnapshot(t *testing.T) {
 	old, same, other := replica("1"), replica("1"), replica("2")
 	first := func(client kit.ResourceClient, token string) (kubeconnectv1.EventType, string) {
 		t.Helper()
-		stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, ResumeToken: token, MinResourceVersion: created.ResourceVersion,
 		}))
 		if err != nil {

@@ -15,8 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // OverLimit is the size of a request over every limit.
@@ -26,7 +25,7 @@ const OverLimit = 8 << 20
 func WatchError(ctx context.Context, client ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(client.Watch(ctx, request))
+	stream, err := responses.Of(client.Watch(ctx, request))
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // LinesRequest is a request for the lines of several logs.
@@ -74,7 +73,7 @@ func (l *LoggingPods) Delete(name string) {
 // LineStream is the lines of several logs as a caller reads them.
 type LineStream struct {
 	t         *testing.T
-	stream    *harness.ResponseStream[kubeconnectv1.GetLogLinesResponse]
+	stream    *responses.Stream[kubeconnectv1.GetLogLinesResponse]
 	First     *kubeconnectv1.GetLogLinesResponse // nil before the first response
 	Lines     []*kubeconnectv1.LogLine           // that were not taken yet
 	Events    []*kubeconnectv1.LogEvent          // that were not taken yet
@@ -84,7 +83,7 @@ type LineStream struct {
 // OpenLines opens a stream, which is closed when the test ends.
 func OpenLines(ctx context.Context, t *testing.T, client PodClient, request *LinesRequest) *LineStream {
 	t.Helper()
-	stream, err := harness.Responses(client.GetLogLines(ctx, request))
+	stream, err := responses.Of(client.GetLogLines(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +185,7 @@ func (l *LineStream) End() error {
 
 // ReadLines reads all lines of the logs of a selection.
 func ReadLines(ctx context.Context, client PodClient, request *LinesRequest) (lines []*kubeconnectv1.LogLine, events []*kubeconnectv1.LogEvent, err error) {
-	stream, err := harness.Responses(client.GetLogLines(ctx, request))
+	stream, err := responses.Of(client.GetLogLines(ctx, request))
 	if err != nil {
 		return nil, nil, err
 	}

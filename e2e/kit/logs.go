@@ -14,11 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const (
@@ -116,14 +115,14 @@ func (l *Logging) UntilClosed() {
 // LogStream is a log as a caller reads it.
 type LogStream struct {
 	t      *testing.T
-	Stream *harness.ResponseStream[kubeconnectv1.GetLogsResponse]
+	Stream *responses.Stream[kubeconnectv1.GetLogsResponse]
 	Read   bytes.Buffer
 }
 
 // OpenLog opens a log, which is closed when the test ends.
 func OpenLog(ctx context.Context, t *testing.T, client PodClient, request *LogRequest) *LogStream {
 	t.Helper()
-	stream, err := harness.Responses(client.GetLogs(ctx, request))
+	stream, err := responses.Of(client.GetLogs(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func (l *LogStream) End() error {
 
 // ReadLog reads a log to its end.
 func ReadLog(ctx context.Context, client PodClient, request *LogRequest) (string, error) {
-	stream, err := harness.Responses(client.GetLogs(ctx, request))
+	stream, err := responses.Of(client.GetLogs(ctx, request))
 	if err != nil {
 		return "", err
 	}

@@ -10,11 +10,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // sharedPart is a watch, or counts, of a shared stream.
@@ -100,7 +99,7 @@ func (s *sharedStream) read(ctx context.Context, cancel func(), client ResourceC
 			request.Counts = append(request.Counts, part.counts)
 		}
 	}
-	stream, err := harness.Responses(client.WatchMany(ctx, request))
+	stream, err := responses.Of(client.WatchMany(ctx, request))
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // FirstOf returns the first response of a watch.
 func FirstOf(ctx context.Context, resources ResourceClient, request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(resources.Watch(ctx, request))
+	stream, err := responses.Of(resources.Watch(ctx, request))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func OpenAndCancel(ctx context.Context, client ResourceClient, count int) error 
 // snapshot. It selects one object, because a snapshot that is sent thousands of times must not grow
 // with the number of other objects.
 func UntilSynced(ctx, watching context.Context, client ResourceClient) error {
-	stream, err := harness.Responses(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "namespaces", Name: "default"}))
+	stream, err := responses.Of(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "namespaces", Name: "default"}))
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const adminToken = "the-token-of-administrators"
@@ -77,7 +77,7 @@ func TestAdmin_ShowsWhoReadsWhat(t *testing.T) {
 	reader, stranger := kit.NewAccount(ctx, t, namespace, "reader"), kit.NewAccount(ctx, t, namespace, "stranger")
 	reader.GrantIn(namespace, "reader", kit.Rule("configmaps", "list", "watch"))
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
-	stream, err := harness.Responses(reader.Calling(service, harness.Connect).Resources.Watch(ctx, request))
+	stream, err := responses.Of(reader.Calling(service, harness.Connect).Resources.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

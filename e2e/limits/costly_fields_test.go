@@ -10,11 +10,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const (
@@ -249,7 +249,7 @@ func TestMatching_CostsOfAChangeAreThoseOfItsFilters(t *testing.T) {
 // watchUntil watches with a filter, and sends a value when the snapshot is complete, and when the object
 // has the last of the changes.
 func watchUntil(ctx context.Context, t *testing.T, caller costlyCaller, service *harness.Service, number int, last string, seen chan<- string) {
-	stream, err := harness.Responses(caller.account.Calling(service, harness.GRPC).Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+	stream, err := responses.Of(caller.account.Calling(service, harness.GRPC).Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 		Resource: "configmaps", Namespace: caller.account.Namespace, Filter: costly.LoopFilter(number), MetadataOnly: true,
 	}))
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const (
@@ -110,7 +110,7 @@ func createSorted(ctx context.Context, t *testing.T, namespace string) {
 
 // openPage opens a page, and reads it after the first state until ctx ends.
 func openPage(ctx context.Context, reading *sync.WaitGroup, client kit.ResourceClient, request *kubeconnectv1.WatchRequest) error {
-	stream, err := harness.Responses(client.Watch(ctx, request))
+	stream, err := responses.Of(client.Watch(ctx, request))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func TestLivePage_OfASlowReaderSkipsStates(t *testing.T) {
 		write.Create(name, kit.Labels{"rank": "0"})
 	}
 	client := kit.NewReplicas(t, kit.Cluster(t), 1)[0]
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "rank", OrderBy: "metadata.labels.rank desc", Limit: 3}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "rank", OrderBy: "metadata.labels.rank desc", Limit: 3}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // reviewsWindow is the time for which reviews are counted.
@@ -67,7 +67,7 @@ func TestReviews_OfIdleStreams(t *testing.T) {
 // openIdle opens a watch, and reads it until the test ends.
 func openIdle(ctx context.Context, t *testing.T, client kit.ResourceClient, namespace string) {
 	t.Helper()
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}))
 	if err != nil {
 		t.Fatal(err)
 	}

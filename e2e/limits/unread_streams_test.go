@@ -9,10 +9,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // unreadStreams is a number of streams that are not read, over some connections, and a bound of the
@@ -118,7 +118,7 @@ func openAndLeave(client *http.Client, request *http.Request) error {
 func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	stream, err := harness.Responses(client.Watch(ctx, proto.CloneOf(request)))
+	stream, err := responses.Of(client.Watch(ctx, proto.CloneOf(request)))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubec
 func readCounts(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchCountsRequest) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	stream, err := harness.Responses(client.WatchCounts(ctx, proto.CloneOf(request)))
+	stream, err := responses.Of(client.WatchCounts(ctx, proto.CloneOf(request)))
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const projectGroup = "project.example.com"
@@ -132,7 +132,7 @@ func TestAggregatedAPI_EachUserGetsItsOwnObjects(t *testing.T) {
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: beta})
 	kit.WantError(t, err, connect.CodeNotFound, "not found")
 
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource}))
 	if err != nil {
 		t.Fatal(err)
 	}

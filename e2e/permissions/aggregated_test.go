@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // metricsAPI is the server behind metrics.k8s.io: it supports lists and gets without a resource
@@ -144,7 +144,7 @@ func TestAggregatedAPI_MetricsAreReadFromTheAPIServer(t *testing.T) {
 	kit.WantAPIServer(t, got)
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "none"})
 	kit.WantError(t, err, connect.CodeNotFound, `"none" not found`)
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}))
 	if err == nil {
 		stream.Receive()
 		err = stream.Err()

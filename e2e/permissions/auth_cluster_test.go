@@ -8,10 +8,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 func TestAuthCluster_EveryMethodRejectsUnknownCallers(t *testing.T) {
@@ -59,7 +59,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	calls["WhoAmI"] = kit.ErrorOf(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = kit.ErrorOf(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
 	calls["WatchMany"] = func(ctx context.Context) error {
-		stream, err := harness.Responses(resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "configmaps", Namespace: namespace}}}))
+		stream, err := responses.Of(resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "configmaps", Namespace: namespace}}}))
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 		return stream.Err()
 	}
 	calls["WatchCounts"] = func(ctx context.Context) error {
-		stream, err := harness.Responses(resources.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: namespace}))
+		stream, err := responses.Of(resources.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: namespace}))
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // joinReader lists the pods of two namespaces with the ConfigMaps of the same name.
@@ -178,7 +178,7 @@ func TestLiveJoins_FollowPermissions(t *testing.T) {
 		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace})
 		return err
 	})
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, Limit: 10, Joins: []*kubeconnectv1.Join{
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, Limit: 10, Joins: []*kubeconnectv1.Join{
 		{Name: "config", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name", Fields: []string{"data"}}}}))
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // pageOf requests a page of the marked ConfigMaps of all namespaces: all of the name b, then all of
@@ -202,7 +202,7 @@ func (m *matrix) watchPage(clients harness.Clients, namespace, name string, afte
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := responses.Of(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, Name: name, LabelSelector: m.label(), Limit: 2, OrderBy: "metadata.name desc", After: after,
 		}))
 		if err != nil {

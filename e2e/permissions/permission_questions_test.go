@@ -11,8 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // The forms in which results are compared, in addition to the objects that are shown.
@@ -231,7 +230,7 @@ func (a *permissionAsker) watch() permissionQuestion {
 func (a *permissionAsker) watched(ctx context.Context, request *kubeconnectv1.WatchRequest) string {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(a.caller.clients.Resources.Watch(ctx, request))
+	stream, err := responses.Of(a.caller.clients.Resources.Watch(ctx, request))
 	if err != nil {
 		return answerOf(err)
 	}

@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // streamsOfCaller is the number of streams that each caller keeps open in a world, next to its questions.
@@ -82,7 +81,7 @@ func (s *permissionStage) openStreams(ctx context.Context, run *permissionRun, w
 // open returns what the snapshot shows, and then reads the stream until ctx ends.
 func (p *permissionStream) open(ctx context.Context, a *permissionAsker, s permissionSelection, reading *sync.WaitGroup) string {
 	request := &kubeconnectv1.WatchRequest{Resource: nameOf(s.kind), Namespace: s.namespace, Related: s.related, MetadataOnly: true}
-	stream, err := harness.Responses(a.caller.clients.Resources.Watch(ctx, request))
+	stream, err := responses.Of(a.caller.clients.Resources.Watch(ctx, request))
 	if err != nil {
 		return answerOf(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 func (m *matrix) whoAmI(clients harness.Clients) answer {
@@ -187,7 +187,7 @@ func (m *matrix) watch(clients harness.Clients, resource, namespace, name, field
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := harness.Responses(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := responses.Of(clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: resource, Namespace: namespace, Name: name, FieldSelector: fieldSelector, LabelSelector: m.label(),
 		}))
 		if err != nil {
@@ -215,7 +215,7 @@ func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.Wa
 		for _, watch := range watches {
 			watch.LabelSelector = m.label()
 		}
-		stream, err := harness.Responses(clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)}))
+		stream, err := responses.Of(clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)}))
 		if err != nil {
 			return "", err
 		}
@@ -270,7 +270,7 @@ func (m *matrix) watchCounts(clients harness.Clients, namespace string) answer {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := harness.Responses(clients.Resources.WatchCounts(ctx, m.countsRequest(namespace)))
+		stream, err := responses.Of(clients.Resources.WatchCounts(ctx, m.countsRequest(namespace)))
 		if err != nil {
 			return "", err
 		}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // TestTokens_ShowNothingToAnotherCaller resumes with the token of a caller who may read more, as a watch
@@ -83,7 +83,7 @@ func tokenOf(ctx context.Context, t *testing.T, client kit.ResourceClient, reque
 // untilVersion returns the namespaces of all objects of a part, up to the response with the object of
 // a version, or until the part ends.
 func untilVersion(ctx context.Context, client kit.ResourceClient, part *kubeconnectv1.WatchSpec, version string) (seen []string, err error) {
-	stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Independent: true, Watches: []*kubeconnectv1.WatchSpec{part}}))
+	stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Independent: true, Watches: []*kubeconnectv1.WatchSpec{part}}))
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // TestWatchCounts_FollowsGrantsAndRevocations changes the namespaces that a caller can read. With the
@@ -29,7 +29,7 @@ func TestWatchCounts_FollowsGrantsAndRevocations(t *testing.T) {
 	})
 	request := m.countsRequest("")
 	request.MinInterval = durationpb.New(time.Minute)
-	stream, err := harness.Responses(clients.Resources.WatchCounts(ctx, request))
+	stream, err := responses.Of(clients.Resources.WatchCounts(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // coverage is the part of a response that lists the namespaces it covers.
@@ -44,7 +44,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"watch": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end()
-			stream, err := harness.Responses(client.Watch(ctx, watched))
+			stream, err := responses.Of(client.Watch(ctx, watched))
 			if err != nil {
 				return nil, err
 			}
@@ -55,7 +55,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"several watches": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end()
-			stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watched)}))
+			stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watched)}))
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func TestScenario23_StreamsReportChangesOfTheirNamespaces(t *testing.T) {
 	caller.Grant(one)
 	client := caller.Calling(service, harness.Protocols[0]).Resources
 	kit.Eventually(ctx, t, "one namespace is listed", func() error { return kit.ListsNamespaces(ctx, client, one) })
-	stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
+	stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 func TestFilter_ListReturnsMatchingObjects(t *testing.T) {
@@ -227,7 +227,7 @@ func TestFilter_WatchWarnsOfObjectsWithoutAValue(t *testing.T) {
 		write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 		write.Create("one", kit.Labels{"app": "web"})
 		kit.UntilRead(ctx, t, client, "configmaps", write.Create("two", nil))
-		stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{
+		stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{
 			Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name!=kube-root-ca.crt", Filter: `object.metadata.labels['app'] == 'web'`,
 		}))
 		if err != nil {

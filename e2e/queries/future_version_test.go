@@ -6,10 +6,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // futureVersion is a resource version that the cluster does not reach.
@@ -23,7 +23,7 @@ func TestWatch_FutureVersionEndsWithARetryTime(t *testing.T) {
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 	for _, resource := range []string{"configmaps", "secrets"} {
 		t.Run(resource, func(t *testing.T) {
-			stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: "default", MinResourceVersion: futureVersion}))
+			stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: "default", MinResourceVersion: futureVersion}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func wantRetryTime(t *testing.T, err error) {
 func TestWatchMany_FutureVersionOfOneWatchEndsTheStream(t *testing.T) {
 	t.Parallel()
 	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
-	stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
+	stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: "default"},
 		{Resource: "pods", Namespace: "default", MinResourceVersion: futureVersion},
 	}}))

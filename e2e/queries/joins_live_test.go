@@ -9,22 +9,21 @@ import (
 	"connectrpc.com/connect/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // joinedPage is a client of a page of which each object has one join.
 type joinedPage struct {
 	t      *testing.T
-	stream *harness.ResponseStream[kubeconnectv1.WatchResponse]
+	stream *responses.Stream[kubeconnectv1.WatchResponse]
 	held   []*kubeconnectv1.Object
 }
 
 func watchJoinedPage(ctx context.Context, t *testing.T, client kit.ResourceClient, request *kubeconnectv1.WatchRequest) *joinedPage {
 	t.Helper()
-	stream, err := harness.Responses(client.Watch(ctx, request))
+	stream, err := responses.Of(client.Watch(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func TestLiveJoins_OfManyWatches(t *testing.T) {
 	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 	kit.CreateUnscheduledPod(ctx, t, namespace, "a")
 	named := []*kubeconnectv1.Join{{Name: "named", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name"}}
-	stream, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
+	stream, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods", Namespace: namespace, Limit: 1, Joins: named},
 		{Resource: "configmaps", Namespace: namespace, Limit: 500, Joins: []*kubeconnectv1.Join{
 			{Name: "naming", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMES, Resource: "pods", Path: "metadata.name"}}},

@@ -10,12 +10,12 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // rankedMaps are ConfigMaps of one namespace, each with a label by which pages are sorted.
@@ -141,7 +141,7 @@ func TestLivePage_IsSentInSeveralResponses(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		maps.Patch(name, map[string]any{"data": map[string]any{"large": strings.Repeat("x", 600_000)}})
 	}
-	responses, err := harness.Responses(client.Watch(ctx, maps.page(3, 0)))
+	responses, err := responses.Of(client.Watch(ctx, maps.page(3, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLivePage_OfWatchManyResumes(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		responses, err := harness.Responses(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(asked...), ResumeToken: token}))
+		responses, err := responses.Of(client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(asked...), ResumeToken: token}))
 		if err != nil {
 			t.Fatal(err)
 		}

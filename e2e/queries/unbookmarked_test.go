@@ -10,11 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // TestMinResourceVersion_OfAnotherResourceIsReachedByEvents reads events at the version of another
@@ -63,7 +62,7 @@ func TestMinResourceVersion_OfAnotherResourceIsReachedByEvents(t *testing.T) {
 			return nil
 		},
 		"a Watch of a page": func(version string) error {
-			stream, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5}))
+			stream, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5}))
 			if err != nil {
 				return err
 			}
@@ -76,7 +75,7 @@ func TestMinResourceVersion_OfAnotherResourceIsReachedByEvents(t *testing.T) {
 			return stream.Err()
 		},
 		"WatchCounts": func(version string) error {
-			stream, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version}))
+			stream, err := responses.Of(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version}))
 			if err != nil {
 				return err
 			}

@@ -18,10 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // countsRequest asks for the counts of a namespace's ConfigMaps by color, with aggregates of their
@@ -194,7 +193,7 @@ func TestWatchCounts_EachResponseIsACountAtItsVersion(t *testing.T) {
 		namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 		var recorded history
 		recordedAll := recorded.record(ctx, t, namespace, "final")
-		stream, err := harness.Responses(client.WatchCounts(ctx, countsRequest(namespace)))
+		stream, err := responses.Of(client.WatchCounts(ctx, countsRequest(namespace)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +259,7 @@ func TestWatchCounts_ContinuesInAnotherServedVersion(t *testing.T) {
 	gadgets.Define("v1")
 	gadgets.Create("v1", namespace, "one", map[string]any{"color": "red"})
 	kit.UntilListed(ctx, t, client, gadgets)
-	stream, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.color"}}))
+	stream, err := responses.Of(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.color"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

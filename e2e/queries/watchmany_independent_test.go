@@ -5,11 +5,11 @@ import (
 	"maps"
 	"testing"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // independentWatch is one of several independent watches, with what its client has. It lasts longer
@@ -27,7 +27,7 @@ func (w *independentWatch) holds(want kit.Versions) bool {
 // independent is a stream of independent watches, and of the counts of ConfigMaps by namespace.
 type independent struct {
 	t       *testing.T
-	stream  *harness.ResponseStream[kubeconnectv1.WatchManyResponse]
+	stream  *responses.Stream[kubeconnectv1.WatchManyResponse]
 	watches []*independentWatch
 	counts  heldCounts
 	errors  map[int32]string // reasons
@@ -42,7 +42,7 @@ func watchIndependently(ctx context.Context, t *testing.T, client kit.ResourceCl
 	for _, watch := range watches {
 		request.Watches = append(request.Watches, watch.spec)
 	}
-	stream, err := harness.Responses(client.WatchMany(ctx, request))
+	stream, err := responses.Of(client.WatchMany(ctx, request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,17 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // firstOfMany returns the first message of a stream of several watches.
 func firstOfMany(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchManyRequest) (*kubeconnectv1.WatchManyResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(client.WatchMany(ctx, request))
+	stream, err := responses.Of(client.WatchMany(ctx, request))
 	if err != nil {
 		return nil, err
 	}

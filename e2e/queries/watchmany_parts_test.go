@@ -4,15 +4,14 @@ import (
 	"context"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"connectrpc.com/connect/v2"
-
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // mostParts is the maximum number of watches and counts of a stream.
@@ -78,7 +77,7 @@ func TestWatchMany_APartIsRejectedAsAWatchIs(t *testing.T) {
 
 // rejectionsOf returns the errors of all parts of a stream, by index, and the error of the stream.
 func rejectionsOf(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchManyRequest) (map[int32]*kubeconnectv1.Status, error) {
-	stream, err := harness.Responses(client.WatchMany(ctx, request))
+	stream, err := responses.Of(client.WatchMany(ctx, request))
 	if err != nil {
 		return nil, err
 	}

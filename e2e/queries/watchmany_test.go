@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // many is a client with several watches in one stream. It is owned by the test's goroutine.
@@ -23,7 +23,7 @@ type many struct {
 	t          *testing.T
 	client     kit.ResourceClient
 	request    *kubeconnectv1.WatchManyRequest
-	stream     *harness.ResponseStream[kubeconnectv1.WatchManyResponse]
+	stream     *responses.Stream[kubeconnectv1.WatchManyResponse]
 	cancel     context.CancelFunc
 	recordings []validate.Recording
 	models     []validate.Model
@@ -52,7 +52,7 @@ func (m *many) call(ctx context.Context) {
 	m.t.Helper()
 	ctx, m.cancel = context.WithCancel(ctx)
 	var err error
-	if m.stream, err = harness.Responses(m.client.WatchMany(ctx, m.request)); err != nil {
+	if m.stream, err = responses.Of(m.client.WatchMany(ctx, m.request)); err != nil {
 		m.t.Fatal(err)
 	}
 	for i := range m.recordings {

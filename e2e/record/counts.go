@@ -9,11 +9,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // CountsClient opens a watch of counts.
@@ -124,7 +124,7 @@ func (f *CountsFollower) call(ctx context.Context) error {
 	f.disconnect, f.version = disconnect, ""
 	f.recording.Calls = append(f.recording.Calls, validate.CountsCall{})
 	f.mu.Unlock()
-	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].WatchCounts(ctx, f.request))
+	responses, err := responses.Of(f.clients[rand.IntN(len(f.clients))].WatchCounts(ctx, f.request))
 	if err == nil {
 		for responses.Receive() {
 			f.take(responses.Msg())

@@ -12,10 +12,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // retryDelay is the follower's delay before it calls again after a failed call.
@@ -244,7 +244,7 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	token = f.begin(token, disconnect)
 	request := proto.CloneOf(f.request)
 	request.ResumeToken = token
-	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
+	responses, err := responses.Of(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
 	if err != nil {
 		f.finish(err)
 		return token, err

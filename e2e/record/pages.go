@@ -11,10 +11,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // largestPage is the largest limit that a PageFollower chooses, and scrolledObjects the largest
@@ -158,7 +158,7 @@ func (f *PageFollower) call(ctx context.Context, token string) (string, error) {
 	ctx, disconnect := context.WithCancel(ctx)
 	defer disconnect()
 	request, token := f.begin(token, disconnect)
-	responses, err := harness.Responses(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
+	responses, err := responses.Of(f.clients[rand.IntN(len(f.clients))].Watch(ctx, request))
 	if err != nil {
 		f.finish(err)
 		return token, err

@@ -9,10 +9,10 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // PageStream is one watch of a page, open or ended. At the end of the test it is validated. Its
@@ -115,7 +115,7 @@ func (s *PageStream) End(ctx context.Context) error {
 func (s *PageStream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
 	defer s.cancel()
-	responses, err := harness.Responses(client.Watch(ctx, request))
+	responses, err := responses.Of(client.Watch(ctx, request))
 	if err == nil {
 		for responses.Receive() {
 			s.take(responses.Msg())

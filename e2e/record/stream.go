@@ -10,11 +10,11 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // Client opens a watch.
@@ -146,7 +146,7 @@ func (s *Stream) Recording() validate.Recording {
 func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
 	defer s.cancel()
-	responses, err := harness.Responses(client.Watch(ctx, request))
+	responses, err := responses.Of(client.Watch(ctx, request))
 	if err != nil {
 		s.end(err)
 		return

@@ -6,11 +6,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // TestScenario15_PagesAndCountsFollowTheLifeOfADefinition watches a page and counts of a resource
@@ -22,12 +21,12 @@ func TestScenario15_PagesAndCountsFollowTheLifeOfADefinition(t *testing.T) {
 	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), namespace)
 	gadgets.Define("v1")
 	kit.UntilListed(ctx, t, client, gadgets)
-	pages, err := harness.Responses(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace, Limit: 2, OrderBy: "spec.color"}))
+	pages, err := responses.Of(client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: gadgets.Name(), Namespace: namespace, Limit: 2, OrderBy: "spec.color"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pages.Close()
-	counts, err := harness.Responses(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"apiVersion"}}))
+	counts, err := responses.Of(client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"apiVersion"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

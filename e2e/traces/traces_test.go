@@ -12,17 +12,16 @@ import (
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect/v2"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"connectrpc.com/connect/v2"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 // The texts that must not be exported.
@@ -210,7 +209,7 @@ func (tr traced) watch(ctx context.Context, t *testing.T) {
 	client, sent := tr.calling(t, harness.Connect)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := harness.Responses(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: tr.namespace}))
+	stream, err := responses.Of(client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: tr.namespace}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
 
 const (
@@ -92,7 +92,7 @@ type stream struct {
 func (s *stream) call(ctx context.Context, atMost int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := harness.Responses(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.namespace, ResumeToken: s.token}))
+	watch, err := responses.Of(s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.namespace, ResumeToken: s.token}))
 	if err != nil {
 		return
 	}

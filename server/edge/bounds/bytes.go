@@ -6,7 +6,7 @@ import (
 	"connectrpc.com/grpcreflect/v2"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 const (

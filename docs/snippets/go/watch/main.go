@@ -13,7 +13,7 @@ import (
 	"connectrpc.com/connect/v2/connecthttp"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	kubeconnectv1connect "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect2"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
 // isFinal has the codes that another attempt does not change. Any other error, also one of the transport

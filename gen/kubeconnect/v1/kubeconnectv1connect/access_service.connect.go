@@ -5,39 +5,48 @@
 package kubeconnectv1connect
 
 import (
-	connect "connectrpc.com/connect"
+	connect "connectrpc.com/connect/v2"
 	context "context"
-	errors "errors"
 	v1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	http "net/http"
-	strings "strings"
+	sync "sync"
 )
-
-// This is a compile-time assertion to ensure that this generated file and the connect package are
-// compatible. If you get a compiler error that this constant is not defined, this code was
-// generated with a version of connect newer than the one compiled into your binary. You can fix the
-// problem by either regenerating this code with an older version of connect or updating the connect
-// version compiled into your binary.
-const _ = connect.IsAtLeastVersion1_13_0
 
 const (
 	// AccessServiceName is the fully-qualified name of the AccessService service.
 	AccessServiceName = "kubeconnect.v1.AccessService"
 )
 
-// These constants are the fully-qualified names of the RPCs defined in this package. They're
-// exposed at runtime as Spec.Procedure and as the final two segments of the HTTP route.
+// These constants are the procedure names of the RPCs defined in this package. They're exposed at
+// runtime as Spec.Procedure and as the final two segments of the HTTP route.
 //
 // Note that these are different from the fully-qualified method names used by
 // google.golang.org/protobuf/reflect/protoreflect. To convert from these constants to
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// AccessServiceWhoAmIProcedure is the fully-qualified name of the AccessService's WhoAmI RPC.
+	// AccessServiceWhoAmIProcedure is the procedure name of the AccessService's WhoAmI RPC.
 	AccessServiceWhoAmIProcedure = "/kubeconnect.v1.AccessService/WhoAmI"
-	// AccessServiceCheckAccessProcedure is the fully-qualified name of the AccessService's CheckAccess
-	// RPC.
+	// AccessServiceCheckAccessProcedure is the procedure name of the AccessService's CheckAccess RPC.
 	AccessServiceCheckAccessProcedure = "/kubeconnect.v1.AccessService/CheckAccess"
+)
+
+var (
+	accessServiceWhoAmISpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_access_service_proto.Services().ByName("AccessService").Methods().ByName("WhoAmI"),
+			Procedure:        AccessServiceWhoAmIProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	accessServiceCheckAccessSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_access_service_proto.Services().ByName("AccessService").Methods().ByName("CheckAccess"),
+			Procedure:        AccessServiceCheckAccessProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 )
 
 // AccessServiceClient is a client for the kubeconnect.v1.AccessService service.
@@ -54,56 +63,10 @@ type AccessServiceClient interface {
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
-// NewAccessServiceClient constructs a client for the kubeconnect.v1.AccessService service. By
-// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
-// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
-// connect.WithGRPC() or connect.WithGRPCWeb() options.
-//
-// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
-// http://api.acme.com or https://acme.com/grpc).
-func NewAccessServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AccessServiceClient {
-	baseURL = strings.TrimRight(baseURL, "/")
-	accessServiceMethods := v1.File_kubeconnect_v1_access_service_proto.Services().ByName("AccessService").Methods()
-	return &accessServiceClient{
-		whoAmI: connect.NewClient[v1.WhoAmIRequest, v1.WhoAmIResponse](
-			httpClient,
-			baseURL+AccessServiceWhoAmIProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("WhoAmI")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		checkAccess: connect.NewClient[v1.CheckAccessRequest, v1.CheckAccessResponse](
-			httpClient,
-			baseURL+AccessServiceCheckAccessProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("CheckAccess")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-	}
-}
-
-// accessServiceClient implements AccessServiceClient.
-type accessServiceClient struct {
-	whoAmI      *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
-	checkAccess *connect.Client[v1.CheckAccessRequest, v1.CheckAccessResponse]
-}
-
-// WhoAmI calls kubeconnect.v1.AccessService.WhoAmI.
-func (c *accessServiceClient) WhoAmI(ctx context.Context, req *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
-	response, err := c.whoAmI.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// CheckAccess calls kubeconnect.v1.AccessService.CheckAccess.
-func (c *accessServiceClient) CheckAccess(ctx context.Context, req *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error) {
-	response, err := c.checkAccess.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
+// NewAccessServiceClient constructs a client for the kubeconnect.v1.AccessService service. Multiple
+// service clients may share a single connect.Client.
+func NewAccessServiceClient(client *connect.Client) AccessServiceClient {
+	return &accessServiceClient{client: client}
 }
 
 // AccessServiceHandler is an implementation of the kubeconnect.v1.AccessService service.
@@ -120,46 +83,69 @@ type AccessServiceHandler interface {
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
-// NewAccessServiceHandler builds an HTTP handler from the service implementation. It returns the
-// path on which to mount the handler and the handler itself.
-//
-// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
-// and JSON codecs. They also support gzip compression.
-func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	accessServiceMethods := v1.File_kubeconnect_v1_access_service_proto.Services().ByName("AccessService").Methods()
-	accessServiceWhoAmIHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceWhoAmIProcedure,
-		svc.WhoAmI,
-		connect.WithSchema(accessServiceMethods.ByName("WhoAmI")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
+// RegisterAccessServiceHandler registers svc as the kubeconnect.v1.AccessService implementation on
+// server.
+func RegisterAccessServiceHandler(server *connect.Server, svc AccessServiceHandler) {
+	adapter := accessServiceHandler{svc: svc}
+	server.Register(
+		connect.Method{Spec: accessServiceWhoAmISpec(), Handler: adapter.whoAmI},
+		connect.Method{Spec: accessServiceCheckAccessSpec(), Handler: adapter.checkAccess},
 	)
-	accessServiceCheckAccessHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceCheckAccessProcedure,
-		svc.CheckAccess,
-		connect.WithSchema(accessServiceMethods.ByName("CheckAccess")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/kubeconnect.v1.AccessService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case AccessServiceWhoAmIProcedure:
-			accessServiceWhoAmIHandler.ServeHTTP(w, r)
-		case AccessServiceCheckAccessProcedure:
-			accessServiceCheckAccessHandler.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
 }
 
 // UnimplementedAccessServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedAccessServiceHandler struct{}
 
 func (UnimplementedAccessServiceHandler) WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.AccessService.WhoAmI is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.AccessService.WhoAmI is not implemented")
 }
 
 func (UnimplementedAccessServiceHandler) CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.AccessService.CheckAccess is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.AccessService.CheckAccess is not implemented")
+}
+
+type accessServiceClient struct {
+	client *connect.Client
+}
+
+func (c *accessServiceClient) WhoAmI(ctx context.Context, req *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
+	var res v1.WhoAmIResponse
+	if err := c.client.CallUnary(ctx, accessServiceWhoAmISpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *accessServiceClient) CheckAccess(ctx context.Context, req *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error) {
+	var res v1.CheckAccessResponse
+	if err := c.client.CallUnary(ctx, accessServiceCheckAccessSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+type accessServiceHandler struct{ svc AccessServiceHandler }
+
+func (h accessServiceHandler) whoAmI(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WhoAmIRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.WhoAmI(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h accessServiceHandler) checkAccess(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.CheckAccessRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.CheckAccess(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }

@@ -5,40 +5,49 @@
 package kubeconnectv1connect
 
 import (
-	connect "connectrpc.com/connect"
+	connect "connectrpc.com/connect/v2"
 	context "context"
-	errors "errors"
 	v1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	http "net/http"
-	strings "strings"
+	sync "sync"
 )
-
-// This is a compile-time assertion to ensure that this generated file and the connect package are
-// compatible. If you get a compiler error that this constant is not defined, this code was
-// generated with a version of connect newer than the one compiled into your binary. You can fix the
-// problem by either regenerating this code with an older version of connect or updating the connect
-// version compiled into your binary.
-const _ = connect.IsAtLeastVersion1_13_0
 
 const (
 	// DiscoveryServiceName is the fully-qualified name of the DiscoveryService service.
 	DiscoveryServiceName = "kubeconnect.v1.DiscoveryService"
 )
 
-// These constants are the fully-qualified names of the RPCs defined in this package. They're
-// exposed at runtime as Spec.Procedure and as the final two segments of the HTTP route.
+// These constants are the procedure names of the RPCs defined in this package. They're exposed at
+// runtime as Spec.Procedure and as the final two segments of the HTTP route.
 //
 // Note that these are different from the fully-qualified method names used by
 // google.golang.org/protobuf/reflect/protoreflect. To convert from these constants to
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// DiscoveryServiceListResourceTypesProcedure is the fully-qualified name of the DiscoveryService's
+	// DiscoveryServiceListResourceTypesProcedure is the procedure name of the DiscoveryService's
 	// ListResourceTypes RPC.
 	DiscoveryServiceListResourceTypesProcedure = "/kubeconnect.v1.DiscoveryService/ListResourceTypes"
-	// DiscoveryServiceGetSchemaProcedure is the fully-qualified name of the DiscoveryService's
-	// GetSchema RPC.
+	// DiscoveryServiceGetSchemaProcedure is the procedure name of the DiscoveryService's GetSchema RPC.
 	DiscoveryServiceGetSchemaProcedure = "/kubeconnect.v1.DiscoveryService/GetSchema"
+)
+
+var (
+	discoveryServiceListResourceTypesSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_discovery_service_proto.Services().ByName("DiscoveryService").Methods().ByName("ListResourceTypes"),
+			Procedure:        DiscoveryServiceListResourceTypesProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	discoveryServiceGetSchemaSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_discovery_service_proto.Services().ByName("DiscoveryService").Methods().ByName("GetSchema"),
+			Procedure:        DiscoveryServiceGetSchemaProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 )
 
 // DiscoveryServiceClient is a client for the kubeconnect.v1.DiscoveryService service.
@@ -52,56 +61,10 @@ type DiscoveryServiceClient interface {
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }
 
-// NewDiscoveryServiceClient constructs a client for the kubeconnect.v1.DiscoveryService service. By
-// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
-// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
-// connect.WithGRPC() or connect.WithGRPCWeb() options.
-//
-// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
-// http://api.acme.com or https://acme.com/grpc).
-func NewDiscoveryServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) DiscoveryServiceClient {
-	baseURL = strings.TrimRight(baseURL, "/")
-	discoveryServiceMethods := v1.File_kubeconnect_v1_discovery_service_proto.Services().ByName("DiscoveryService").Methods()
-	return &discoveryServiceClient{
-		listResourceTypes: connect.NewClient[v1.ListResourceTypesRequest, v1.ListResourceTypesResponse](
-			httpClient,
-			baseURL+DiscoveryServiceListResourceTypesProcedure,
-			connect.WithSchema(discoveryServiceMethods.ByName("ListResourceTypes")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		getSchema: connect.NewClient[v1.GetSchemaRequest, v1.GetSchemaResponse](
-			httpClient,
-			baseURL+DiscoveryServiceGetSchemaProcedure,
-			connect.WithSchema(discoveryServiceMethods.ByName("GetSchema")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-	}
-}
-
-// discoveryServiceClient implements DiscoveryServiceClient.
-type discoveryServiceClient struct {
-	listResourceTypes *connect.Client[v1.ListResourceTypesRequest, v1.ListResourceTypesResponse]
-	getSchema         *connect.Client[v1.GetSchemaRequest, v1.GetSchemaResponse]
-}
-
-// ListResourceTypes calls kubeconnect.v1.DiscoveryService.ListResourceTypes.
-func (c *discoveryServiceClient) ListResourceTypes(ctx context.Context, req *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error) {
-	response, err := c.listResourceTypes.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetSchema calls kubeconnect.v1.DiscoveryService.GetSchema.
-func (c *discoveryServiceClient) GetSchema(ctx context.Context, req *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error) {
-	response, err := c.getSchema.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
+// NewDiscoveryServiceClient constructs a client for the kubeconnect.v1.DiscoveryService service.
+// Multiple service clients may share a single connect.Client.
+func NewDiscoveryServiceClient(client *connect.Client) DiscoveryServiceClient {
+	return &discoveryServiceClient{client: client}
 }
 
 // DiscoveryServiceHandler is an implementation of the kubeconnect.v1.DiscoveryService service.
@@ -115,46 +78,69 @@ type DiscoveryServiceHandler interface {
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }
 
-// NewDiscoveryServiceHandler builds an HTTP handler from the service implementation. It returns the
-// path on which to mount the handler and the handler itself.
-//
-// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
-// and JSON codecs. They also support gzip compression.
-func NewDiscoveryServiceHandler(svc DiscoveryServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	discoveryServiceMethods := v1.File_kubeconnect_v1_discovery_service_proto.Services().ByName("DiscoveryService").Methods()
-	discoveryServiceListResourceTypesHandler := connect.NewUnaryHandlerSimple(
-		DiscoveryServiceListResourceTypesProcedure,
-		svc.ListResourceTypes,
-		connect.WithSchema(discoveryServiceMethods.ByName("ListResourceTypes")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
+// RegisterDiscoveryServiceHandler registers svc as the kubeconnect.v1.DiscoveryService
+// implementation on server.
+func RegisterDiscoveryServiceHandler(server *connect.Server, svc DiscoveryServiceHandler) {
+	adapter := discoveryServiceHandler{svc: svc}
+	server.Register(
+		connect.Method{Spec: discoveryServiceListResourceTypesSpec(), Handler: adapter.listResourceTypes},
+		connect.Method{Spec: discoveryServiceGetSchemaSpec(), Handler: adapter.getSchema},
 	)
-	discoveryServiceGetSchemaHandler := connect.NewUnaryHandlerSimple(
-		DiscoveryServiceGetSchemaProcedure,
-		svc.GetSchema,
-		connect.WithSchema(discoveryServiceMethods.ByName("GetSchema")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/kubeconnect.v1.DiscoveryService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case DiscoveryServiceListResourceTypesProcedure:
-			discoveryServiceListResourceTypesHandler.ServeHTTP(w, r)
-		case DiscoveryServiceGetSchemaProcedure:
-			discoveryServiceGetSchemaHandler.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
 }
 
 // UnimplementedDiscoveryServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedDiscoveryServiceHandler struct{}
 
 func (UnimplementedDiscoveryServiceHandler) ListResourceTypes(context.Context, *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.DiscoveryService.ListResourceTypes is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.DiscoveryService.ListResourceTypes is not implemented")
 }
 
 func (UnimplementedDiscoveryServiceHandler) GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.DiscoveryService.GetSchema is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.DiscoveryService.GetSchema is not implemented")
+}
+
+type discoveryServiceClient struct {
+	client *connect.Client
+}
+
+func (c *discoveryServiceClient) ListResourceTypes(ctx context.Context, req *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error) {
+	var res v1.ListResourceTypesResponse
+	if err := c.client.CallUnary(ctx, discoveryServiceListResourceTypesSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *discoveryServiceClient) GetSchema(ctx context.Context, req *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error) {
+	var res v1.GetSchemaResponse
+	if err := c.client.CallUnary(ctx, discoveryServiceGetSchemaSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+type discoveryServiceHandler struct{ svc DiscoveryServiceHandler }
+
+func (h discoveryServiceHandler) listResourceTypes(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListResourceTypesRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListResourceTypes(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h discoveryServiceHandler) getSchema(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetSchemaRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetSchema(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }

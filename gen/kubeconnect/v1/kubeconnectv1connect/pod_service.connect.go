@@ -5,38 +5,46 @@
 package kubeconnectv1connect
 
 import (
-	connect "connectrpc.com/connect"
+	connect "connectrpc.com/connect/v2"
 	context "context"
-	errors "errors"
 	v1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	http "net/http"
-	strings "strings"
+	sync "sync"
 )
-
-// This is a compile-time assertion to ensure that this generated file and the connect package are
-// compatible. If you get a compiler error that this constant is not defined, this code was
-// generated with a version of connect newer than the one compiled into your binary. You can fix the
-// problem by either regenerating this code with an older version of connect or updating the connect
-// version compiled into your binary.
-const _ = connect.IsAtLeastVersion1_13_0
 
 const (
 	// PodServiceName is the fully-qualified name of the PodService service.
 	PodServiceName = "kubeconnect.v1.PodService"
 )
 
-// These constants are the fully-qualified names of the RPCs defined in this package. They're
-// exposed at runtime as Spec.Procedure and as the final two segments of the HTTP route.
+// These constants are the procedure names of the RPCs defined in this package. They're exposed at
+// runtime as Spec.Procedure and as the final two segments of the HTTP route.
 //
 // Note that these are different from the fully-qualified method names used by
 // google.golang.org/protobuf/reflect/protoreflect. To convert from these constants to
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// PodServiceGetLogsProcedure is the fully-qualified name of the PodService's GetLogs RPC.
+	// PodServiceGetLogsProcedure is the procedure name of the PodService's GetLogs RPC.
 	PodServiceGetLogsProcedure = "/kubeconnect.v1.PodService/GetLogs"
-	// PodServiceGetLogLinesProcedure is the fully-qualified name of the PodService's GetLogLines RPC.
+	// PodServiceGetLogLinesProcedure is the procedure name of the PodService's GetLogLines RPC.
 	PodServiceGetLogLinesProcedure = "/kubeconnect.v1.PodService/GetLogLines"
+)
+
+var (
+	podServiceGetLogsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_kubeconnect_v1_pod_service_proto.Services().ByName("PodService").Methods().ByName("GetLogs"),
+			Procedure:  PodServiceGetLogsProcedure,
+		}
+	})
+	podServiceGetLogLinesSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_kubeconnect_v1_pod_service_proto.Services().ByName("PodService").Methods().ByName("GetLogLines"),
+			Procedure:  PodServiceGetLogLinesProcedure,
+		}
+	})
 )
 
 // PodServiceClient is a client for the kubeconnect.v1.PodService service.
@@ -52,7 +60,7 @@ type PodServiceClient interface {
 	// of one caller, and 512 of all callers, can be unread at a time; the streams of further
 	// ones are reset. A stream is also reset if the caller loses the permission while a part
 	// of the log is unread.
-	GetLogs(context.Context, *v1.GetLogsRequest) (*connect.ServerStreamForClient[v1.GetLogsResponse], error)
+	GetLogs(context.Context, *v1.GetLogsRequest) (PodServiceGetLogsClientStream, error)
 	// GetLogLines streams the logs of the containers of a selection of pods as lines, each
 	// with its pod and container. It returns the lines that exist, and with follow the new
 	// lines of these containers, of their later runs, and of pods that join the selection.
@@ -79,49 +87,53 @@ type PodServiceClient interface {
 	//
 	// If a client does not read its stream, the transfers from the nodes pause. Each log of
 	// the stream then counts as an unread log, as described for GetLogs.
-	GetLogLines(context.Context, *v1.GetLogLinesRequest) (*connect.ServerStreamForClient[v1.GetLogLinesResponse], error)
+	GetLogLines(context.Context, *v1.GetLogLinesRequest) (PodServiceGetLogLinesClientStream, error)
 }
 
-// NewPodServiceClient constructs a client for the kubeconnect.v1.PodService service. By default, it
-// uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
-// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
-// connect.WithGRPCWeb() options.
-//
-// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
-// http://api.acme.com or https://acme.com/grpc).
-func NewPodServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) PodServiceClient {
-	baseURL = strings.TrimRight(baseURL, "/")
-	podServiceMethods := v1.File_kubeconnect_v1_pod_service_proto.Services().ByName("PodService").Methods()
-	return &podServiceClient{
-		getLogs: connect.NewClient[v1.GetLogsRequest, v1.GetLogsResponse](
-			httpClient,
-			baseURL+PodServiceGetLogsProcedure,
-			connect.WithSchema(podServiceMethods.ByName("GetLogs")),
-			connect.WithClientOptions(opts...),
-		),
-		getLogLines: connect.NewClient[v1.GetLogLinesRequest, v1.GetLogLinesResponse](
-			httpClient,
-			baseURL+PodServiceGetLogLinesProcedure,
-			connect.WithSchema(podServiceMethods.ByName("GetLogLines")),
-			connect.WithClientOptions(opts...),
-		),
+// NewPodServiceClient constructs a client for the kubeconnect.v1.PodService service. Multiple
+// service clients may share a single connect.Client.
+func NewPodServiceClient(client *connect.Client) PodServiceClient {
+	return &podServiceClient{client: client}
+}
+
+// PodServiceGetLogsClientStream is the client stream for the PodService's GetLogs RPC.
+type PodServiceGetLogsClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s PodServiceGetLogsClientStream) Receive() (*v1.GetLogsResponse, error) {
+	var res v1.GetLogsResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
 	}
+	return &res, nil
 }
 
-// podServiceClient implements PodServiceClient.
-type podServiceClient struct {
-	getLogs     *connect.Client[v1.GetLogsRequest, v1.GetLogsResponse]
-	getLogLines *connect.Client[v1.GetLogLinesRequest, v1.GetLogLinesResponse]
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s PodServiceGetLogsClientStream) Close() error {
+	return s.stream.Close()
 }
 
-// GetLogs calls kubeconnect.v1.PodService.GetLogs.
-func (c *podServiceClient) GetLogs(ctx context.Context, req *v1.GetLogsRequest) (*connect.ServerStreamForClient[v1.GetLogsResponse], error) {
-	return c.getLogs.CallServerStream(ctx, connect.NewRequest(req))
+// PodServiceGetLogLinesClientStream is the client stream for the PodService's GetLogLines RPC.
+type PodServiceGetLogLinesClientStream struct {
+	stream connect.ClientStream
 }
 
-// GetLogLines calls kubeconnect.v1.PodService.GetLogLines.
-func (c *podServiceClient) GetLogLines(ctx context.Context, req *v1.GetLogLinesRequest) (*connect.ServerStreamForClient[v1.GetLogLinesResponse], error) {
-	return c.getLogLines.CallServerStream(ctx, connect.NewRequest(req))
+// Receive returns the next response message from the server.
+func (s PodServiceGetLogLinesClientStream) Receive() (*v1.GetLogLinesResponse, error) {
+	var res v1.GetLogLinesResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s PodServiceGetLogLinesClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // PodServiceHandler is an implementation of the kubeconnect.v1.PodService service.
@@ -137,7 +149,7 @@ type PodServiceHandler interface {
 	// of one caller, and 512 of all callers, can be unread at a time; the streams of further
 	// ones are reset. A stream is also reset if the caller loses the permission while a part
 	// of the log is unread.
-	GetLogs(context.Context, *v1.GetLogsRequest, *connect.ServerStream[v1.GetLogsResponse]) error
+	GetLogs(context.Context, *v1.GetLogsRequest, PodServiceGetLogsServerStream) error
 	// GetLogLines streams the logs of the containers of a selection of pods as lines, each
 	// with its pod and container. It returns the lines that exist, and with follow the new
 	// lines of these containers, of their later runs, and of pods that join the selection.
@@ -164,47 +176,94 @@ type PodServiceHandler interface {
 	//
 	// If a client does not read its stream, the transfers from the nodes pause. Each log of
 	// the stream then counts as an unread log, as described for GetLogs.
-	GetLogLines(context.Context, *v1.GetLogLinesRequest, *connect.ServerStream[v1.GetLogLinesResponse]) error
+	GetLogLines(context.Context, *v1.GetLogLinesRequest, PodServiceGetLogLinesServerStream) error
 }
 
-// NewPodServiceHandler builds an HTTP handler from the service implementation. It returns the path
-// on which to mount the handler and the handler itself.
-//
-// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
-// and JSON codecs. They also support gzip compression.
-func NewPodServiceHandler(svc PodServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	podServiceMethods := v1.File_kubeconnect_v1_pod_service_proto.Services().ByName("PodService").Methods()
-	podServiceGetLogsHandler := connect.NewServerStreamHandlerSimple(
-		PodServiceGetLogsProcedure,
-		svc.GetLogs,
-		connect.WithSchema(podServiceMethods.ByName("GetLogs")),
-		connect.WithHandlerOptions(opts...),
+// RegisterPodServiceHandler registers svc as the kubeconnect.v1.PodService implementation on
+// server.
+func RegisterPodServiceHandler(server *connect.Server, svc PodServiceHandler) {
+	adapter := podServiceHandler{svc: svc}
+	server.Register(
+		connect.Method{Spec: podServiceGetLogsSpec(), Handler: adapter.getLogs},
+		connect.Method{Spec: podServiceGetLogLinesSpec(), Handler: adapter.getLogLines},
 	)
-	podServiceGetLogLinesHandler := connect.NewServerStreamHandlerSimple(
-		PodServiceGetLogLinesProcedure,
-		svc.GetLogLines,
-		connect.WithSchema(podServiceMethods.ByName("GetLogLines")),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/kubeconnect.v1.PodService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case PodServiceGetLogsProcedure:
-			podServiceGetLogsHandler.ServeHTTP(w, r)
-		case PodServiceGetLogLinesProcedure:
-			podServiceGetLogLinesHandler.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
+}
+
+// PodServiceGetLogsServerStream is the server stream for the PodService's GetLogs RPC.
+type PodServiceGetLogsServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s PodServiceGetLogsServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s PodServiceGetLogsServerStream) Send(res *v1.GetLogsResponse) error {
+	return s.stream.Send(res)
+}
+
+// PodServiceGetLogLinesServerStream is the server stream for the PodService's GetLogLines RPC.
+type PodServiceGetLogLinesServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s PodServiceGetLogLinesServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s PodServiceGetLogLinesServerStream) Send(res *v1.GetLogLinesResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedPodServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedPodServiceHandler struct{}
 
-func (UnimplementedPodServiceHandler) GetLogs(context.Context, *v1.GetLogsRequest, *connect.ServerStream[v1.GetLogsResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.PodService.GetLogs is not implemented"))
+func (UnimplementedPodServiceHandler) GetLogs(context.Context, *v1.GetLogsRequest, PodServiceGetLogsServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.PodService.GetLogs is not implemented")
 }
 
-func (UnimplementedPodServiceHandler) GetLogLines(context.Context, *v1.GetLogLinesRequest, *connect.ServerStream[v1.GetLogLinesResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.PodService.GetLogLines is not implemented"))
+func (UnimplementedPodServiceHandler) GetLogLines(context.Context, *v1.GetLogLinesRequest, PodServiceGetLogLinesServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.PodService.GetLogLines is not implemented")
+}
+
+type podServiceClient struct {
+	client *connect.Client
+}
+
+func (c *podServiceClient) GetLogs(ctx context.Context, req *v1.GetLogsRequest) (PodServiceGetLogsClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, podServiceGetLogsSpec(), req)
+	if err != nil {
+		return PodServiceGetLogsClientStream{}, err
+	}
+	return PodServiceGetLogsClientStream{stream: stream}, nil
+}
+
+func (c *podServiceClient) GetLogLines(ctx context.Context, req *v1.GetLogLinesRequest) (PodServiceGetLogLinesClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, podServiceGetLogLinesSpec(), req)
+	if err != nil {
+		return PodServiceGetLogLinesClientStream{}, err
+	}
+	return PodServiceGetLogLinesClientStream{stream: stream}, nil
+}
+
+type podServiceHandler struct{ svc PodServiceHandler }
+
+func (h podServiceHandler) getLogs(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetLogsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.GetLogs(ctx, &req, PodServiceGetLogsServerStream{stream: stream})
+}
+
+func (h podServiceHandler) getLogLines(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetLogLinesRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.GetLogLines(ctx, &req, PodServiceGetLogLinesServerStream{stream: stream})
 }

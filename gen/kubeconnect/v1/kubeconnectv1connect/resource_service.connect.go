@@ -5,62 +5,142 @@
 package kubeconnectv1connect
 
 import (
-	connect "connectrpc.com/connect"
+	connect "connectrpc.com/connect/v2"
 	context "context"
-	errors "errors"
 	v1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	http "net/http"
-	strings "strings"
+	sync "sync"
 )
-
-// This is a compile-time assertion to ensure that this generated file and the connect package are
-// compatible. If you get a compiler error that this constant is not defined, this code was
-// generated with a version of connect newer than the one compiled into your binary. You can fix the
-// problem by either regenerating this code with an older version of connect or updating the connect
-// version compiled into your binary.
-const _ = connect.IsAtLeastVersion1_13_0
 
 const (
 	// ResourceServiceName is the fully-qualified name of the ResourceService service.
 	ResourceServiceName = "kubeconnect.v1.ResourceService"
 )
 
-// These constants are the fully-qualified names of the RPCs defined in this package. They're
-// exposed at runtime as Spec.Procedure and as the final two segments of the HTTP route.
+// These constants are the procedure names of the RPCs defined in this package. They're exposed at
+// runtime as Spec.Procedure and as the final two segments of the HTTP route.
 //
 // Note that these are different from the fully-qualified method names used by
 // google.golang.org/protobuf/reflect/protoreflect. To convert from these constants to
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// ResourceServiceGetProcedure is the fully-qualified name of the ResourceService's Get RPC.
+	// ResourceServiceGetProcedure is the procedure name of the ResourceService's Get RPC.
 	ResourceServiceGetProcedure = "/kubeconnect.v1.ResourceService/Get"
-	// ResourceServiceListProcedure is the fully-qualified name of the ResourceService's List RPC.
+	// ResourceServiceListProcedure is the procedure name of the ResourceService's List RPC.
 	ResourceServiceListProcedure = "/kubeconnect.v1.ResourceService/List"
-	// ResourceServiceWatchProcedure is the fully-qualified name of the ResourceService's Watch RPC.
+	// ResourceServiceWatchProcedure is the procedure name of the ResourceService's Watch RPC.
 	ResourceServiceWatchProcedure = "/kubeconnect.v1.ResourceService/Watch"
-	// ResourceServiceWatchManyProcedure is the fully-qualified name of the ResourceService's WatchMany
-	// RPC.
+	// ResourceServiceWatchManyProcedure is the procedure name of the ResourceService's WatchMany RPC.
 	ResourceServiceWatchManyProcedure = "/kubeconnect.v1.ResourceService/WatchMany"
-	// ResourceServiceCountProcedure is the fully-qualified name of the ResourceService's Count RPC.
+	// ResourceServiceCountProcedure is the procedure name of the ResourceService's Count RPC.
 	ResourceServiceCountProcedure = "/kubeconnect.v1.ResourceService/Count"
-	// ResourceServiceWatchCountsProcedure is the fully-qualified name of the ResourceService's
-	// WatchCounts RPC.
-	ResourceServiceWatchCountsProcedure = "/kubeconnect.v1.ResourceService/WatchCounts"
-	// ResourceServiceGetTableProcedure is the fully-qualified name of the ResourceService's GetTable
+	// ResourceServiceWatchCountsProcedure is the procedure name of the ResourceService's WatchCounts
 	// RPC.
+	ResourceServiceWatchCountsProcedure = "/kubeconnect.v1.ResourceService/WatchCounts"
+	// ResourceServiceGetTableProcedure is the procedure name of the ResourceService's GetTable RPC.
 	ResourceServiceGetTableProcedure = "/kubeconnect.v1.ResourceService/GetTable"
-	// ResourceServiceCreateProcedure is the fully-qualified name of the ResourceService's Create RPC.
+	// ResourceServiceCreateProcedure is the procedure name of the ResourceService's Create RPC.
 	ResourceServiceCreateProcedure = "/kubeconnect.v1.ResourceService/Create"
-	// ResourceServiceUpdateProcedure is the fully-qualified name of the ResourceService's Update RPC.
+	// ResourceServiceUpdateProcedure is the procedure name of the ResourceService's Update RPC.
 	ResourceServiceUpdateProcedure = "/kubeconnect.v1.ResourceService/Update"
-	// ResourceServicePatchProcedure is the fully-qualified name of the ResourceService's Patch RPC.
+	// ResourceServicePatchProcedure is the procedure name of the ResourceService's Patch RPC.
 	ResourceServicePatchProcedure = "/kubeconnect.v1.ResourceService/Patch"
-	// ResourceServiceDeleteProcedure is the fully-qualified name of the ResourceService's Delete RPC.
+	// ResourceServiceDeleteProcedure is the procedure name of the ResourceService's Delete RPC.
 	ResourceServiceDeleteProcedure = "/kubeconnect.v1.ResourceService/Delete"
-	// ResourceServiceDeleteCollectionProcedure is the fully-qualified name of the ResourceService's
+	// ResourceServiceDeleteCollectionProcedure is the procedure name of the ResourceService's
 	// DeleteCollection RPC.
 	ResourceServiceDeleteCollectionProcedure = "/kubeconnect.v1.ResourceService/DeleteCollection"
+)
+
+var (
+	resourceServiceGetSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Get"),
+			Procedure:        ResourceServiceGetProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	resourceServiceListSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("List"),
+			Procedure:        ResourceServiceListProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	resourceServiceWatchSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Watch"),
+			Procedure:  ResourceServiceWatchProcedure,
+		}
+	})
+	resourceServiceWatchManySpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("WatchMany"),
+			Procedure:  ResourceServiceWatchManyProcedure,
+		}
+	})
+	resourceServiceCountSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Count"),
+			Procedure:        ResourceServiceCountProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	resourceServiceWatchCountsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("WatchCounts"),
+			Procedure:  ResourceServiceWatchCountsProcedure,
+		}
+	})
+	resourceServiceGetTableSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("GetTable"),
+			Procedure:        ResourceServiceGetTableProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	resourceServiceCreateSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Create"),
+			Procedure:  ResourceServiceCreateProcedure,
+		}
+	})
+	resourceServiceUpdateSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Update"),
+			Procedure:  ResourceServiceUpdateProcedure,
+		}
+	})
+	resourceServicePatchSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Patch"),
+			Procedure:  ResourceServicePatchProcedure,
+		}
+	})
+	resourceServiceDeleteSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("Delete"),
+			Procedure:  ResourceServiceDeleteProcedure,
+		}
+	})
+	resourceServiceDeleteCollectionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods().ByName("DeleteCollection"),
+			Procedure:  ResourceServiceDeleteCollectionProcedure,
+		}
+	})
 )
 
 // ResourceServiceClient is a client for the kubeconnect.v1.ResourceService service.
@@ -106,7 +186,7 @@ type ResourceServiceClient interface {
 	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
 	// RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
 	// together need too much.
-	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
+	Watch(context.Context, *v1.WatchRequest) (ResourceServiceWatchClientStream, error)
 	// WatchMany combines several watches in one stream. Each watch has its own RESET,
 	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
 	// watch are those that Watch would send. There is no order between the events of
@@ -115,7 +195,7 @@ type ResourceServiceClient interface {
 	// in "watch 1 (pods): …"; its Status is that of the watch. Live counts can share the stream:
 	// their messages begin with their WatchManyResponse.watch_index, as in "counts 2 (pods): …".
 	// Independent watches have their own tokens, and end alone: see WatchManyRequest.independent.
-	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
+	WatchMany(context.Context, *v1.WatchManyRequest) (ResourceServiceWatchManyClientStream, error)
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase, and aggregates of their values, for
 	// example the sum of the CPU that they request. It returns no objects.
@@ -125,7 +205,7 @@ type ResourceServiceClient interface {
 	// previous one after min_interval at the earliest; a response without changes follows
 	// after at most ten seconds. Callers with the same question share one computation. The
 	// stream ends as Watch does, and is called again without a token: it begins with a reset.
-	WatchCounts(context.Context, *v1.WatchCountsRequest) (*connect.ServerStreamForClient[v1.WatchCountsResponse], error)
+	WatchCounts(context.Context, *v1.WatchCountsRequest) (ResourceServiceWatchCountsClientStream, error)
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -147,206 +227,72 @@ type ResourceServiceClient interface {
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 
-// NewResourceServiceClient constructs a client for the kubeconnect.v1.ResourceService service. By
-// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
-// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
-// connect.WithGRPC() or connect.WithGRPCWeb() options.
-//
-// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
-// http://api.acme.com or https://acme.com/grpc).
-func NewResourceServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ResourceServiceClient {
-	baseURL = strings.TrimRight(baseURL, "/")
-	resourceServiceMethods := v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods()
-	return &resourceServiceClient{
-		get: connect.NewClient[v1.GetRequest, v1.GetResponse](
-			httpClient,
-			baseURL+ResourceServiceGetProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Get")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		list: connect.NewClient[v1.ListRequest, v1.ListResponse](
-			httpClient,
-			baseURL+ResourceServiceListProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("List")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		watch: connect.NewClient[v1.WatchRequest, v1.WatchResponse](
-			httpClient,
-			baseURL+ResourceServiceWatchProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Watch")),
-			connect.WithClientOptions(opts...),
-		),
-		watchMany: connect.NewClient[v1.WatchManyRequest, v1.WatchManyResponse](
-			httpClient,
-			baseURL+ResourceServiceWatchManyProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
-			connect.WithClientOptions(opts...),
-		),
-		count: connect.NewClient[v1.CountRequest, v1.CountResponse](
-			httpClient,
-			baseURL+ResourceServiceCountProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Count")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		watchCounts: connect.NewClient[v1.WatchCountsRequest, v1.WatchCountsResponse](
-			httpClient,
-			baseURL+ResourceServiceWatchCountsProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("WatchCounts")),
-			connect.WithClientOptions(opts...),
-		),
-		getTable: connect.NewClient[v1.GetTableRequest, v1.GetTableResponse](
-			httpClient,
-			baseURL+ResourceServiceGetTableProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("GetTable")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		create: connect.NewClient[v1.CreateRequest, v1.CreateResponse](
-			httpClient,
-			baseURL+ResourceServiceCreateProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Create")),
-			connect.WithClientOptions(opts...),
-		),
-		update: connect.NewClient[v1.UpdateRequest, v1.UpdateResponse](
-			httpClient,
-			baseURL+ResourceServiceUpdateProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Update")),
-			connect.WithClientOptions(opts...),
-		),
-		patch: connect.NewClient[v1.PatchRequest, v1.PatchResponse](
-			httpClient,
-			baseURL+ResourceServicePatchProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Patch")),
-			connect.WithClientOptions(opts...),
-		),
-		delete: connect.NewClient[v1.DeleteRequest, v1.DeleteResponse](
-			httpClient,
-			baseURL+ResourceServiceDeleteProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("Delete")),
-			connect.WithClientOptions(opts...),
-		),
-		deleteCollection: connect.NewClient[v1.DeleteCollectionRequest, v1.DeleteCollectionResponse](
-			httpClient,
-			baseURL+ResourceServiceDeleteCollectionProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("DeleteCollection")),
-			connect.WithClientOptions(opts...),
-		),
+// NewResourceServiceClient constructs a client for the kubeconnect.v1.ResourceService service.
+// Multiple service clients may share a single connect.Client.
+func NewResourceServiceClient(client *connect.Client) ResourceServiceClient {
+	return &resourceServiceClient{client: client}
+}
+
+// ResourceServiceWatchClientStream is the client stream for the ResourceService's Watch RPC.
+type ResourceServiceWatchClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s ResourceServiceWatchClientStream) Receive() (*v1.WatchResponse, error) {
+	var res v1.WatchResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
 	}
+	return &res, nil
 }
 
-// resourceServiceClient implements ResourceServiceClient.
-type resourceServiceClient struct {
-	get              *connect.Client[v1.GetRequest, v1.GetResponse]
-	list             *connect.Client[v1.ListRequest, v1.ListResponse]
-	watch            *connect.Client[v1.WatchRequest, v1.WatchResponse]
-	watchMany        *connect.Client[v1.WatchManyRequest, v1.WatchManyResponse]
-	count            *connect.Client[v1.CountRequest, v1.CountResponse]
-	watchCounts      *connect.Client[v1.WatchCountsRequest, v1.WatchCountsResponse]
-	getTable         *connect.Client[v1.GetTableRequest, v1.GetTableResponse]
-	create           *connect.Client[v1.CreateRequest, v1.CreateResponse]
-	update           *connect.Client[v1.UpdateRequest, v1.UpdateResponse]
-	patch            *connect.Client[v1.PatchRequest, v1.PatchResponse]
-	delete           *connect.Client[v1.DeleteRequest, v1.DeleteResponse]
-	deleteCollection *connect.Client[v1.DeleteCollectionRequest, v1.DeleteCollectionResponse]
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s ResourceServiceWatchClientStream) Close() error {
+	return s.stream.Close()
 }
 
-// Get calls kubeconnect.v1.ResourceService.Get.
-func (c *resourceServiceClient) Get(ctx context.Context, req *v1.GetRequest) (*v1.GetResponse, error) {
-	response, err := c.get.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
+// ResourceServiceWatchManyClientStream is the client stream for the ResourceService's WatchMany
+// RPC.
+type ResourceServiceWatchManyClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s ResourceServiceWatchManyClientStream) Receive() (*v1.WatchManyResponse, error) {
+	var res v1.WatchManyResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
 	}
-	return nil, err
+	return &res, nil
 }
 
-// List calls kubeconnect.v1.ResourceService.List.
-func (c *resourceServiceClient) List(ctx context.Context, req *v1.ListRequest) (*v1.ListResponse, error) {
-	response, err := c.list.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s ResourceServiceWatchManyClientStream) Close() error {
+	return s.stream.Close()
+}
+
+// ResourceServiceWatchCountsClientStream is the client stream for the ResourceService's WatchCounts
+// RPC.
+type ResourceServiceWatchCountsClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s ResourceServiceWatchCountsClientStream) Receive() (*v1.WatchCountsResponse, error) {
+	var res v1.WatchCountsResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
 	}
-	return nil, err
+	return &res, nil
 }
 
-// Watch calls kubeconnect.v1.ResourceService.Watch.
-func (c *resourceServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error) {
-	return c.watch.CallServerStream(ctx, connect.NewRequest(req))
-}
-
-// WatchMany calls kubeconnect.v1.ResourceService.WatchMany.
-func (c *resourceServiceClient) WatchMany(ctx context.Context, req *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error) {
-	return c.watchMany.CallServerStream(ctx, connect.NewRequest(req))
-}
-
-// Count calls kubeconnect.v1.ResourceService.Count.
-func (c *resourceServiceClient) Count(ctx context.Context, req *v1.CountRequest) (*v1.CountResponse, error) {
-	response, err := c.count.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// WatchCounts calls kubeconnect.v1.ResourceService.WatchCounts.
-func (c *resourceServiceClient) WatchCounts(ctx context.Context, req *v1.WatchCountsRequest) (*connect.ServerStreamForClient[v1.WatchCountsResponse], error) {
-	return c.watchCounts.CallServerStream(ctx, connect.NewRequest(req))
-}
-
-// GetTable calls kubeconnect.v1.ResourceService.GetTable.
-func (c *resourceServiceClient) GetTable(ctx context.Context, req *v1.GetTableRequest) (*v1.GetTableResponse, error) {
-	response, err := c.getTable.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Create calls kubeconnect.v1.ResourceService.Create.
-func (c *resourceServiceClient) Create(ctx context.Context, req *v1.CreateRequest) (*v1.CreateResponse, error) {
-	response, err := c.create.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Update calls kubeconnect.v1.ResourceService.Update.
-func (c *resourceServiceClient) Update(ctx context.Context, req *v1.UpdateRequest) (*v1.UpdateResponse, error) {
-	response, err := c.update.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Patch calls kubeconnect.v1.ResourceService.Patch.
-func (c *resourceServiceClient) Patch(ctx context.Context, req *v1.PatchRequest) (*v1.PatchResponse, error) {
-	response, err := c.patch.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Delete calls kubeconnect.v1.ResourceService.Delete.
-func (c *resourceServiceClient) Delete(ctx context.Context, req *v1.DeleteRequest) (*v1.DeleteResponse, error) {
-	response, err := c.delete.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// DeleteCollection calls kubeconnect.v1.ResourceService.DeleteCollection.
-func (c *resourceServiceClient) DeleteCollection(ctx context.Context, req *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error) {
-	response, err := c.deleteCollection.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s ResourceServiceWatchCountsClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // ResourceServiceHandler is an implementation of the kubeconnect.v1.ResourceService service.
@@ -392,7 +338,7 @@ type ResourceServiceHandler interface {
 	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
 	// RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
 	// together need too much.
-	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
+	Watch(context.Context, *v1.WatchRequest, ResourceServiceWatchServerStream) error
 	// WatchMany combines several watches in one stream. Each watch has its own RESET,
 	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
 	// watch are those that Watch would send. There is no order between the events of
@@ -401,7 +347,7 @@ type ResourceServiceHandler interface {
 	// in "watch 1 (pods): …"; its Status is that of the watch. Live counts can share the stream:
 	// their messages begin with their WatchManyResponse.watch_index, as in "counts 2 (pods): …".
 	// Independent watches have their own tokens, and end alone: see WatchManyRequest.independent.
-	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
+	WatchMany(context.Context, *v1.WatchManyRequest, ResourceServiceWatchManyServerStream) error
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase, and aggregates of their values, for
 	// example the sum of the CPU that they request. It returns no objects.
@@ -411,7 +357,7 @@ type ResourceServiceHandler interface {
 	// previous one after min_interval at the earliest; a response without changes follows
 	// after at most ten seconds. Callers with the same question share one computation. The
 	// stream ends as Watch does, and is called again without a token: it begins with a reset.
-	WatchCounts(context.Context, *v1.WatchCountsRequest, *connect.ServerStream[v1.WatchCountsResponse]) error
+	WatchCounts(context.Context, *v1.WatchCountsRequest, ResourceServiceWatchCountsServerStream) error
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -433,168 +379,354 @@ type ResourceServiceHandler interface {
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 
-// NewResourceServiceHandler builds an HTTP handler from the service implementation. It returns the
-// path on which to mount the handler and the handler itself.
-//
-// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
-// and JSON codecs. They also support gzip compression.
-func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	resourceServiceMethods := v1.File_kubeconnect_v1_resource_service_proto.Services().ByName("ResourceService").Methods()
-	resourceServiceGetHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceGetProcedure,
-		svc.Get,
-		connect.WithSchema(resourceServiceMethods.ByName("Get")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
+// RegisterResourceServiceHandler registers svc as the kubeconnect.v1.ResourceService implementation
+// on server.
+func RegisterResourceServiceHandler(server *connect.Server, svc ResourceServiceHandler) {
+	adapter := resourceServiceHandler{svc: svc}
+	server.Register(
+		connect.Method{Spec: resourceServiceGetSpec(), Handler: adapter.get},
+		connect.Method{Spec: resourceServiceListSpec(), Handler: adapter.list},
+		connect.Method{Spec: resourceServiceWatchSpec(), Handler: adapter.watch},
+		connect.Method{Spec: resourceServiceWatchManySpec(), Handler: adapter.watchMany},
+		connect.Method{Spec: resourceServiceCountSpec(), Handler: adapter.count},
+		connect.Method{Spec: resourceServiceWatchCountsSpec(), Handler: adapter.watchCounts},
+		connect.Method{Spec: resourceServiceGetTableSpec(), Handler: adapter.getTable},
+		connect.Method{Spec: resourceServiceCreateSpec(), Handler: adapter.create},
+		connect.Method{Spec: resourceServiceUpdateSpec(), Handler: adapter.update},
+		connect.Method{Spec: resourceServicePatchSpec(), Handler: adapter.patch},
+		connect.Method{Spec: resourceServiceDeleteSpec(), Handler: adapter.delete},
+		connect.Method{Spec: resourceServiceDeleteCollectionSpec(), Handler: adapter.deleteCollection},
 	)
-	resourceServiceListHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceListProcedure,
-		svc.List,
-		connect.WithSchema(resourceServiceMethods.ByName("List")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceWatchHandler := connect.NewServerStreamHandlerSimple(
-		ResourceServiceWatchProcedure,
-		svc.Watch,
-		connect.WithSchema(resourceServiceMethods.ByName("Watch")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceWatchManyHandler := connect.NewServerStreamHandlerSimple(
-		ResourceServiceWatchManyProcedure,
-		svc.WatchMany,
-		connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceCountHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceCountProcedure,
-		svc.Count,
-		connect.WithSchema(resourceServiceMethods.ByName("Count")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceWatchCountsHandler := connect.NewServerStreamHandlerSimple(
-		ResourceServiceWatchCountsProcedure,
-		svc.WatchCounts,
-		connect.WithSchema(resourceServiceMethods.ByName("WatchCounts")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceGetTableHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceGetTableProcedure,
-		svc.GetTable,
-		connect.WithSchema(resourceServiceMethods.ByName("GetTable")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceCreateHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceCreateProcedure,
-		svc.Create,
-		connect.WithSchema(resourceServiceMethods.ByName("Create")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceUpdateHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceUpdateProcedure,
-		svc.Update,
-		connect.WithSchema(resourceServiceMethods.ByName("Update")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServicePatchHandler := connect.NewUnaryHandlerSimple(
-		ResourceServicePatchProcedure,
-		svc.Patch,
-		connect.WithSchema(resourceServiceMethods.ByName("Patch")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceDeleteHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceDeleteProcedure,
-		svc.Delete,
-		connect.WithSchema(resourceServiceMethods.ByName("Delete")),
-		connect.WithHandlerOptions(opts...),
-	)
-	resourceServiceDeleteCollectionHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceDeleteCollectionProcedure,
-		svc.DeleteCollection,
-		connect.WithSchema(resourceServiceMethods.ByName("DeleteCollection")),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/kubeconnect.v1.ResourceService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case ResourceServiceGetProcedure:
-			resourceServiceGetHandler.ServeHTTP(w, r)
-		case ResourceServiceListProcedure:
-			resourceServiceListHandler.ServeHTTP(w, r)
-		case ResourceServiceWatchProcedure:
-			resourceServiceWatchHandler.ServeHTTP(w, r)
-		case ResourceServiceWatchManyProcedure:
-			resourceServiceWatchManyHandler.ServeHTTP(w, r)
-		case ResourceServiceCountProcedure:
-			resourceServiceCountHandler.ServeHTTP(w, r)
-		case ResourceServiceWatchCountsProcedure:
-			resourceServiceWatchCountsHandler.ServeHTTP(w, r)
-		case ResourceServiceGetTableProcedure:
-			resourceServiceGetTableHandler.ServeHTTP(w, r)
-		case ResourceServiceCreateProcedure:
-			resourceServiceCreateHandler.ServeHTTP(w, r)
-		case ResourceServiceUpdateProcedure:
-			resourceServiceUpdateHandler.ServeHTTP(w, r)
-		case ResourceServicePatchProcedure:
-			resourceServicePatchHandler.ServeHTTP(w, r)
-		case ResourceServiceDeleteProcedure:
-			resourceServiceDeleteHandler.ServeHTTP(w, r)
-		case ResourceServiceDeleteCollectionProcedure:
-			resourceServiceDeleteCollectionHandler.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
+}
+
+// ResourceServiceWatchServerStream is the server stream for the ResourceService's Watch RPC.
+type ResourceServiceWatchServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s ResourceServiceWatchServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s ResourceServiceWatchServerStream) Send(res *v1.WatchResponse) error {
+	return s.stream.Send(res)
+}
+
+// ResourceServiceWatchManyServerStream is the server stream for the ResourceService's WatchMany
+// RPC.
+type ResourceServiceWatchManyServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s ResourceServiceWatchManyServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s ResourceServiceWatchManyServerStream) Send(res *v1.WatchManyResponse) error {
+	return s.stream.Send(res)
+}
+
+// ResourceServiceWatchCountsServerStream is the server stream for the ResourceService's WatchCounts
+// RPC.
+type ResourceServiceWatchCountsServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s ResourceServiceWatchCountsServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s ResourceServiceWatchCountsServerStream) Send(res *v1.WatchCountsResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedResourceServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedResourceServiceHandler struct{}
 
 func (UnimplementedResourceServiceHandler) Get(context.Context, *v1.GetRequest) (*v1.GetResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Get is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Get is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) List(context.Context, *v1.ListRequest) (*v1.ListResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.List is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.List is not implemented")
 }
 
-func (UnimplementedResourceServiceHandler) Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Watch is not implemented"))
+func (UnimplementedResourceServiceHandler) Watch(context.Context, *v1.WatchRequest, ResourceServiceWatchServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Watch is not implemented")
 }
 
-func (UnimplementedResourceServiceHandler) WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.WatchMany is not implemented"))
+func (UnimplementedResourceServiceHandler) WatchMany(context.Context, *v1.WatchManyRequest, ResourceServiceWatchManyServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.WatchMany is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Count is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Count is not implemented")
 }
 
-func (UnimplementedResourceServiceHandler) WatchCounts(context.Context, *v1.WatchCountsRequest, *connect.ServerStream[v1.WatchCountsResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.WatchCounts is not implemented"))
+func (UnimplementedResourceServiceHandler) WatchCounts(context.Context, *v1.WatchCountsRequest, ResourceServiceWatchCountsServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.WatchCounts is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.GetTable is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.GetTable is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Create is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Create is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) Update(context.Context, *v1.UpdateRequest) (*v1.UpdateResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Update is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Update is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) Patch(context.Context, *v1.PatchRequest) (*v1.PatchResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Patch is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Patch is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Delete is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.Delete is not implemented")
 }
 
 func (UnimplementedResourceServiceHandler) DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.DeleteCollection is not implemented"))
+	return nil, connect.NewError(connect.CodeUnimplemented, "kubeconnect.v1.ResourceService.DeleteCollection is not implemented")
+}
+
+type resourceServiceClient struct {
+	client *connect.Client
+}
+
+func (c *resourceServiceClient) Get(ctx context.Context, req *v1.GetRequest) (*v1.GetResponse, error) {
+	var res v1.GetResponse
+	if err := c.client.CallUnary(ctx, resourceServiceGetSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) List(ctx context.Context, req *v1.ListRequest) (*v1.ListResponse, error) {
+	var res v1.ListResponse
+	if err := c.client.CallUnary(ctx, resourceServiceListSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (ResourceServiceWatchClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, resourceServiceWatchSpec(), req)
+	if err != nil {
+		return ResourceServiceWatchClientStream{}, err
+	}
+	return ResourceServiceWatchClientStream{stream: stream}, nil
+}
+
+func (c *resourceServiceClient) WatchMany(ctx context.Context, req *v1.WatchManyRequest) (ResourceServiceWatchManyClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, resourceServiceWatchManySpec(), req)
+	if err != nil {
+		return ResourceServiceWatchManyClientStream{}, err
+	}
+	return ResourceServiceWatchManyClientStream{stream: stream}, nil
+}
+
+func (c *resourceServiceClient) Count(ctx context.Context, req *v1.CountRequest) (*v1.CountResponse, error) {
+	var res v1.CountResponse
+	if err := c.client.CallUnary(ctx, resourceServiceCountSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) WatchCounts(ctx context.Context, req *v1.WatchCountsRequest) (ResourceServiceWatchCountsClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, resourceServiceWatchCountsSpec(), req)
+	if err != nil {
+		return ResourceServiceWatchCountsClientStream{}, err
+	}
+	return ResourceServiceWatchCountsClientStream{stream: stream}, nil
+}
+
+func (c *resourceServiceClient) GetTable(ctx context.Context, req *v1.GetTableRequest) (*v1.GetTableResponse, error) {
+	var res v1.GetTableResponse
+	if err := c.client.CallUnary(ctx, resourceServiceGetTableSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) Create(ctx context.Context, req *v1.CreateRequest) (*v1.CreateResponse, error) {
+	var res v1.CreateResponse
+	if err := c.client.CallUnary(ctx, resourceServiceCreateSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) Update(ctx context.Context, req *v1.UpdateRequest) (*v1.UpdateResponse, error) {
+	var res v1.UpdateResponse
+	if err := c.client.CallUnary(ctx, resourceServiceUpdateSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) Patch(ctx context.Context, req *v1.PatchRequest) (*v1.PatchResponse, error) {
+	var res v1.PatchResponse
+	if err := c.client.CallUnary(ctx, resourceServicePatchSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) Delete(ctx context.Context, req *v1.DeleteRequest) (*v1.DeleteResponse, error) {
+	var res v1.DeleteResponse
+	if err := c.client.CallUnary(ctx, resourceServiceDeleteSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *resourceServiceClient) DeleteCollection(ctx context.Context, req *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error) {
+	var res v1.DeleteCollectionResponse
+	if err := c.client.CallUnary(ctx, resourceServiceDeleteCollectionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+type resourceServiceHandler struct{ svc ResourceServiceHandler }
+
+func (h resourceServiceHandler) get(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Get(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) list(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.List(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) watch(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.Watch(ctx, &req, ResourceServiceWatchServerStream{stream: stream})
+}
+
+func (h resourceServiceHandler) watchMany(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchManyRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.WatchMany(ctx, &req, ResourceServiceWatchManyServerStream{stream: stream})
+}
+
+func (h resourceServiceHandler) count(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.CountRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Count(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) watchCounts(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchCountsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.WatchCounts(ctx, &req, ResourceServiceWatchCountsServerStream{stream: stream})
+}
+
+func (h resourceServiceHandler) getTable(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetTableRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetTable(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) create(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.CreateRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Create(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) update(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.UpdateRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Update(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) patch(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PatchRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Patch(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) delete(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DeleteRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Delete(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h resourceServiceHandler) deleteCollection(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DeleteCollectionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.DeleteCollection(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }
