@@ -70,18 +70,18 @@ func (r *Relater) Freshness(other informerhub.Freshness) informerhub.Freshness {
 		return other
 	}
 	for _, cache := range r.Caches {
-		other = LeastFresh(other, cache.Freshness())
+		other = MergeFreshness(other, cache.Freshness())
 	}
 	return other
 }
 
-// LeastFresh returns the freshness of what is computed from two sources.
-func LeastFresh(a, b informerhub.Freshness) informerhub.Freshness {
-	least := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
+// MergeFreshness returns the freshness of what is computed from two sources.
+func MergeFreshness(a, b informerhub.Freshness) informerhub.Freshness {
+	merged := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
 	if b.LastContact.Before(a.LastContact) {
-		least.LastContact = b.LastContact
+		merged.LastContact = b.LastContact
 	}
-	return least
+	return merged
 }
 
 // resolve resolves a join.

@@ -44,7 +44,7 @@ type countsSender struct {
 var errRescoped = errors.New("the scope of the access lease has changed")
 
 // whileWaiting calls begin, and sends responses without counts at an interval until begin returns.
-func (s *countsSender) whileWaiting(ctx context.Context, begin *starting, followCounts func() (*liveCounts, error)) (*liveCounts, error) {
+func (s *countsSender) whileWaiting(ctx context.Context, begin *waitingStream, followCounts func() (*liveCounts, error)) (*liveCounts, error) {
 	return whileWaiting(ctx, func(ctx context.Context) error {
 		return s.sendUnder(ctx, nil, streamlife.Guard{}, &kubeconnectv1.WatchCountsResponse{Freshness: begin.freshness()})
 	}, followCounts)

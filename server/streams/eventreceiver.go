@@ -30,15 +30,15 @@ type eventReceiver struct {
 	to       Receiver
 	uncovers bool // the Receiver does not know yet which namespaces the events cover
 
-	watch  *watch // that is followed; set by follow, like leased
+	watch  *followedWatch // that is followed; set by follow, like leased
 	leased leasedStream
 	batch  watchBatch // that next has found
 }
 
 // whileWaiting implements watchSender.
-func (r *eventReceiver) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
+func (r *eventReceiver) whileWaiting(ctx context.Context, waiting *waitingWatch, begin func() (*followedWatch, error)) (*followedWatch, error) {
 	r.uncovers = true
-	return whileWaiting(ctx, func(ctx context.Context) error { return r.notify(ctx, starting.lease, nil) }, begin)
+	return whileWaiting(ctx, func(ctx context.Context) error { return r.notify(ctx, waiting.lease, nil) }, begin)
 }
 
 // notify notifies the Receiver of the namespaces that the events cover, if it does not know them, and of warnings.
@@ -55,7 +55,7 @@ func (r *eventReceiver) notify(ctx context.Context, lease *access.Lease, warning
 }
 
 // follow implements watchSender.
-func (r *eventReceiver) follow(ctx context.Context, w *watch) error {
+func (r *eventReceiver) follow(ctx context.Context, w *followedWatch) error {
 	defer w.close()
 	r.watch, r.leased = w, leasedStream{w.lease, r}
 	return r.leased.follow(ctx)
@@ -63,7 +63,7 @@ func (r *eventReceiver) follow(ctx context.Context, w *watch) error {
 
 // next implements source.
 func (r *eventReceiver) next(ctx context.Context, changed <-chan struct{}) error {
-	return r.watch.watcher.NextUntil(ctx, changed, &r.batch)
+	return r.watch.source.NextUntil(ctx, changed, &r.batch)
 }
 
 // send implements source.

@@ -38,7 +38,7 @@ type eventSender struct {
 	metrics  *observe.Metrics
 	sent     observe.SentMessages // of the resource
 
-	watch  *watch // that is followed; set by attach, like leased
+	watch  *followedWatch // that is followed; set by attach, like leased
 	leased leasedStream
 	batch  watchBatch // that next has found; empty while the stream waits
 
@@ -54,8 +54,8 @@ type delivery struct {
 	token   string // to resume with
 }
 
-// follow sends the watcher's batches until the client disconnects or the watch ends.
-func (s *eventSender) follow(ctx context.Context, w *watch) error {
+// follow sends the batches of the source until the client disconnects or the watch ends.
+func (s *eventSender) follow(ctx context.Context, w *followedWatch) error {
 	defer w.close()
 	s.attach(w)
 	s.part.SetResource(w.cache.Resource())
@@ -64,11 +64,11 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 }
 
 // attach makes w the watch that is followed.
-func (s *eventSender) attach(w *watch) { s.watch, s.leased = w, leasedStream{w.lease, s} }
+func (s *eventSender) attach(w *followedWatch) { s.watch, s.leased = w, leasedStream{w.lease, s} }
 
 // next implements source.
 func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) error {
-	return s.watch.watcher.NextUntil(ctx, changed, &s.batch)
+	return s.watch.source.NextUntil(ctx, changed, &s.batch)
 }
 
 // markedAt implements source. Nothing is repeated at a position that it cannot resume at.
@@ -91,7 +91,7 @@ func (s *eventSender) rescope(ctx context.Context) error {
 // since its last batch.
 func (s *eventSender) repeat(ctx context.Context, stale bool) error {
 	if stale {
-		s.watch.watcher.RequestBookmark()
+		s.watch.source.RequestBookmark()
 	}
 	if s.delivered == nil {
 		return nil
@@ -212,16 +212,16 @@ func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guar
 
 // whileWaiting calls begin, and sends messages at an interval until begin returns. The first message,
 // or the first one of the watch, has the kind.
-func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
-	s.setKind(starting.params.MetadataOnly, starting.lease)
-	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)
+func (s *eventSender) whileWaiting(ctx context.Context, waiting *waitingWatch, begin func() (*followedWatch, error)) (*followedWatch, error) {
+	s.setKind(waiting.params.MetadataOnly, waiting.lease)
+	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, waiting) }, begin)
 }
 
 // sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
 // token remains valid.
-func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
+func (s *eventSender) sendWaiting(ctx context.Context, waiting *waitingWatch) error {
 	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
-	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
+	s.response.ResumeToken, s.response.Freshness = waiting.params.resumeToken, waiting.freshness()
 	defer s.response.Reset()
 	return s.outlet(ctx, nil, streamlife.Guard{}, &s.response)
 }

@@ -91,7 +91,7 @@ func (l *liveJoins) freshness(page informerhub.Freshness) informerhub.Freshness 
 	if l == nil {
 		return page
 	}
-	return reads.LeastFresh(page, l.fresh)
+	return reads.MergeFreshness(page, l.fresh)
 }
 
 func (l *liveJoins) allWarnings() []string {

@@ -118,19 +118,19 @@ func (p *livePage) join(ctx context.Context) error {
 	return nil
 }
 
-// Rescope implements watcher. The next batch has the difference between the pages of both selections.
+// Rescope implements eventSource. The next batch has the difference between the pages of both selections.
 func (p *livePage) Rescope(next *informerhub.Selection) {
 	p.Close()
 	p.selection, p.reached = next, p.at.Version
 }
 
-// Restart implements watcher.
+// Restart implements eventSource.
 func (p *livePage) Restart(next *informerhub.Selection) {
 	p.Rescope(next)
 	p.reset = true
 }
 
-// Close implements watcher.
+// Close implements eventSource.
 func (p *livePage) Close() {
 	if p.follower != nil {
 		p.follower.Leave(p.account)
@@ -139,10 +139,10 @@ func (p *livePage) Close() {
 	p.release()
 }
 
-// RequestBookmark implements watcher.
+// RequestBookmark implements eventSource.
 func (p *livePage) RequestBookmark() { p.bookmarkAt = time.Time{} }
 
-// NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
+// NextUntil implements source: see [informerhub.Watcher.NextUntil].
 func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) error {
 	if p.follower == nil {
 		if err := p.join(ctx); err != nil {

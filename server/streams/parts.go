@@ -34,15 +34,15 @@ type watchPart struct {
 	sender  watchSender
 
 	params WatchParams
-	watch  *watch // the watch that start has started
+	watch  *followedWatch // the watch that start has started
 }
 
 // watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
 type watchSender interface {
 	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
-	whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error)
+	whileWaiting(ctx context.Context, waiting *waitingWatch, begin func() (*followedWatch, error)) (*followedWatch, error)
 	// follow sends events until the client disconnects or the watch ends, and closes the watch.
-	follow(ctx context.Context, w *watch) error
+	follow(ctx context.Context, w *followedWatch) error
 }
 
 // start implements part.

@@ -17,20 +17,20 @@ import (
 // snapshot or for a version, so that the client sees that the service is reachable.
 const waitingAfter = time.Second
 
-// starting is a stream that waits for the first snapshot of its resource, or for a version.
-type starting struct {
+// waitingStream is a stream that waits for the first snapshot of its resource, or for a version.
+type waitingStream struct {
 	lease *access.Lease
 	cache atomic.Pointer[informerhub.Cache] // nil before the first snapshot
 }
 
-// startingWatch is a watch that waits.
-type startingWatch struct {
-	starting
+// waitingWatch is a watch that waits.
+type waitingWatch struct {
+	waitingStream
 	params WatchParams
 }
 
 // freshness returns how current the cache is; stale before the first snapshot.
-func (s *starting) freshness() *kubeconnectv1.Freshness {
+func (s *waitingStream) freshness() *kubeconnectv1.Freshness {
 	if cache := s.cache.Load(); cache != nil {
 		return encode.Freshness(cache.Freshness())
 	}

@@ -13,6 +13,6 @@ func TestWhileWaiting_APanicStaysInItsCall(t *testing.T) {
 			t.Errorf("the call panics with %q", text)
 		}
 	}()
-	_, err := whileWaiting(t.Context(), func(context.Context) error { return nil }, func() (*watch, error) { panic("hostile input") })
+	_, err := whileWaiting(t.Context(), func(context.Context) error { return nil }, func() (*followedWatch, error) { panic("hostile input") })
 	t.Errorf("the call returns %v", err)
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
-// interruptedWatcher is a watcher of a stream whose permissions have changed.
-type interruptedWatcher struct{ watcher }
+// interruptedSource is the source of a stream whose permissions have changed.
+type interruptedSource struct{ eventSource }
 
-func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}, *watchBatch) error {
+func (interruptedSource) NextUntil(context.Context, <-chan struct{}, *watchBatch) error {
 	return informerhub.ErrInterrupted
 }
 
@@ -30,7 +30,7 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	lease := &access.Lease{Changed: changed}
-	events := &watch{lease: lease, watcher: interruptedWatcher{}}
+	events := &followedWatch{lease: lease, source: interruptedSource{}}
 	sender := new(eventSender)
 	sender.attach(events)
 	if err := sender.leased.followPeriod(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -46,10 +46,10 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 	}
 }
 
-// waitingWatcher is a watcher that waits for its turn all the time.
-type waitingWatcher struct{ watcher }
+// waitingSource is a source that waits for its turn all the time.
+type waitingSource struct{ eventSource }
 
-func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}, _ *watchBatch) error {
+func (waitingSource) NextUntil(ctx context.Context, _ <-chan struct{}, _ *watchBatch) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
@@ -72,7 +72,7 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 			last, sent = time.Now(), sent+1
 			return nil
 		}
-		s.attach(&watch{lease: &access.Lease{}, watcher: waitingWatcher{}, cache: &informerhub.Cache{}})
+		s.attach(&followedWatch{lease: &access.Lease{}, source: waitingSource{}, cache: &informerhub.Cache{}})
 		err := s.leased.followPeriod(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
 			t.Errorf("%d bookmarks, and ends with %v", sent, err)

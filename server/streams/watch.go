@@ -12,21 +12,21 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
 
-// watch is the state of one watch. It ends when the cluster serves the resource in another version.
-type watch struct {
+// followedWatch is the state of a watch that is followed. It ends when the cluster serves the resource in another version.
+type followedWatch struct {
 	lease        *access.Lease
 	cache        *informerhub.Cache
 	endCache     func() // releases the cache if it belongs to this watch alone
 	metadataOnly bool   // objects are reduced to their metadata
 	query        informerhub.Query
 	scope        auth.Namespaces // the scope in query
-	watcher      watcher
+	source       eventSource
 	tokens       tokens.Watch
 }
 
-// watcher is the source of the events of a watch: a plainWatcher or a livePage. Its methods
+// eventSource is the source of the events of a watch: a plainSource or a livePage. Its methods
 // are described at [informerhub.Watcher].
-type watcher interface {
+type eventSource interface {
 	// NextUntil writes the next batch to into.
 	NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) error
 	RequestBookmark()
@@ -61,17 +61,17 @@ func (b *watchBatch) done() {
 	*b = watchBatch{}
 }
 
-// plainWatcher is the watcher of a watch without a page.
-type plainWatcher struct{ *informerhub.Watcher }
+// plainSource is the source of a watch without a page.
+type plainSource struct{ *informerhub.Watcher }
 
-// NextUntil implements watcher.
-func (w plainWatcher) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) (err error) {
+// NextUntil implements eventSource.
+func (w plainSource) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) (err error) {
 	into.Batch, err = w.Watcher.NextUntil(ctx, interrupt)
 	return err
 }
 
 // join attaches the watch to its cache.
-func (w *watch) join(ctx context.Context, since *informerhub.Position, version string) error {
+func (w *followedWatch) join(ctx context.Context, since *informerhub.Position, version string) error {
 	if err := target.AwaitVersion(ctx, w.cache, version); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (w *watch) join(ctx context.Context, since *informerhub.Position, version s
 	if err != nil {
 		return err
 	}
-	w.watcher = plainWatcher{w.cache.Watch(selection, informerhub.WatchOptions{
+	w.source = plainSource{w.cache.Watch(selection, informerhub.WatchOptions{
 		Bookmarks:    BookmarkInterval,
 		Since:        since,
 		SinceTimeout: target.VersionTimeout,
@@ -88,29 +88,29 @@ func (w *watch) join(ctx context.Context, since *informerhub.Position, version s
 }
 
 // close releases everything that belongs to this watch alone.
-func (w *watch) close() {
-	w.watcher.Close()
+func (w *followedWatch) close() {
+	w.source.Close()
 	w.endCache()
 }
 
 // rescope switches the watch to the current scope of its lease.
-func (w *watch) rescope(ctx context.Context) error {
-	return w.switchScope(ctx, watcher.Rescope)
+func (w *followedWatch) rescope(ctx context.Context) error {
+	return w.switchScope(ctx, eventSource.Rescope)
 }
 
 // restart starts a snapshot of the current scope of the lease.
-func (w *watch) restart(ctx context.Context) error {
-	return w.switchScope(ctx, watcher.Restart)
+func (w *followedWatch) restart(ctx context.Context) error {
+	return w.switchScope(ctx, eventSource.Restart)
 }
 
-func (w *watch) switchScope(ctx context.Context, switchTo func(watcher, *informerhub.Selection)) error {
+func (w *followedWatch) switchScope(ctx context.Context, switchTo func(eventSource, *informerhub.Selection)) error {
 	w.scope = w.lease.Scope
 	w.query.Namespaces = access.Restriction(w.scope)
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return err
 	}
-	switchTo(w.watcher, selection)
+	switchTo(w.source, selection)
 	w.tokens = w.tokens.WithScope(w.scope)
 	return nil
 }

@@ -103,8 +103,8 @@ func (w *Watches) newSender(ctx context.Context, params WatchParams, of *streaml
 
 // start starts a watch of the selected objects. While it waits for a snapshot, the sender sends
 // messages that it waits.
-func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSender) (*watch, error) {
-	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*watch, error) {
+func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSender) (*followedWatch, error) {
+	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*followedWatch, error) {
 		if params.Name != "" {
 			if err := target.CheckName(resource, params.Namespace, params.Name); err != nil {
 				return nil, err
@@ -115,14 +115,14 @@ func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSen
 		if err != nil {
 			return nil, err
 		}
-		starting := &startingWatch{starting: starting{lease: lease}, params: params}
-		return sender.whileWaiting(ctx, starting, func() (*watch, error) { return w.follow(ctx, starting) })
+		waiting := &waitingWatch{waitingStream: waitingStream{lease: lease}, params: params}
+		return sender.whileWaiting(ctx, waiting, func() (*followedWatch, error) { return w.follow(ctx, waiting) })
 	})
 }
 
 // follow starts a watch in the scope of its lease.
-func (w *Watches) follow(ctx context.Context, starting *startingWatch) (*watch, error) {
-	params, lease := starting.params, starting.lease
+func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedWatch, error) {
+	params, lease := waiting.params, waiting.lease
 	resource := lease.Request.Resource
 	related, err := w.reads.Relations.Resolve(ctx, params.Related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
@@ -132,13 +132,13 @@ func (w *Watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 	if err != nil {
 		return nil, err
 	}
-	started := &watch{
+	started := &followedWatch{
 		lease: lease, scope: lease.Scope, metadataOnly: params.MetadataOnly, query: query,
 		tokens: w.tokensFor(resource, params, related).WithScope(lease.Scope),
 	}
 	started.query.Name, started.query.Fields = params.Name, params.Fields
 	if params.page != nil {
-		return w.followPage(ctx, starting, started)
+		return w.followPage(ctx, waiting, started)
 	}
 	since, err := started.tokens.Read(params.resumeToken)
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *Watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 	if started.cache, started.endCache, err = w.cacheToWatch(ctx, lease, started.query, params.ReadsMetadata && params.FieldSelector == ""); err != nil {
 		return nil, err
 	}
-	starting.cache.Store(started.cache)
+	waiting.cache.Store(started.cache)
 	if err := started.join(ctx, since, params.MinVersion); err != nil {
 		started.endCache()
 		return nil, err
@@ -228,7 +228,7 @@ func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sen
 		if err != nil {
 			return nil, err
 		}
-		begin := &starting{lease: lease}
+		begin := &waitingStream{lease: lease}
 		return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) {
 			related, err := w.reads.Relations.Resolve(ctx, params.Related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 			if err != nil {
@@ -241,13 +241,13 @@ func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sen
 
 // rescopeCounts follows the counts in the current scope of the lease.
 func (w *Watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
-	begin := &starting{lease: before.lease}
+	begin := &waitingStream{lease: before.lease}
 	params.MinVersion, params.reached = "", before.at.Version // the stream has reached the former
 	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
 }
 
 // followCounts follows the counts of the selected objects in the scope of the lease.
-func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related reads.Relation) (*liveCounts, error) {
+func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, begin *waitingStream, related reads.Relation) (*liveCounts, error) {
 	counted := &liveCounts{account: ledger.From(ctx), lease: begin.lease, scope: begin.lease.Scope, related: related}
 	query, err := w.reads.Snapshots.Query(ctx, params.Selection, related, counted.scope)
 	if err != nil {
@@ -292,8 +292,8 @@ func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 }
 
 // followPage starts a watch of a page in the scope of its lease.
-func (w *Watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
-	params, resource := starting.params, starting.lease.Request.Resource
+func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started *followedWatch) (*followedWatch, error) {
+	params, resource := waiting.params, waiting.lease.Request.Resource
 	if !resource.Cacheable() {
 		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
 	}
@@ -301,7 +301,7 @@ func (w *Watches) followPage(ctx context.Context, starting *startingWatch, start
 	if err != nil {
 		return nil, err
 	}
-	page, err := w.newPage(ctx, starting)
+	page, err := w.newPage(ctx, waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -325,18 +325,18 @@ func (w *Watches) followPage(ctx context.Context, starting *startingWatch, start
 		charge.Release()
 		return nil, err
 	}
-	started.cache, started.endCache, started.watcher = page.cache, charge.Release, page
+	started.cache, started.endCache, started.source = page.cache, charge.Release, page
 	return started, nil
 }
 
 // newPage returns a page of a cache that has reached the version of the request.
-func (w *Watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
-	params, lease := starting.params, starting.lease
+func (w *Watches) newPage(ctx context.Context, waiting *waitingWatch) (*livePage, error) {
+	params, lease := waiting.params, waiting.lease
 	cache, err := w.hub.Cache(ctx, lease.Request.Resource)
 	if err != nil {
 		return nil, err
 	}
-	starting.cache.Store(cache)
+	waiting.cache.Store(cache)
 	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
 		return nil, err
 	}

@@ -21,17 +21,17 @@ const (
 type Summary struct {
 	sum             scalar.Decimal
 	numbers, others int64        // how many values are numbers or quantities, and how many are neither
-	least, greatest scalar.Value // null if there are no values
+	min, max        scalar.Value // null if there are no values
 }
 
-// Add adds a value. Null is not counted. The least and the greatest value have only the bytes of long strings
+// Add adds a value. Null is not counted. The minimum and the maximum have only the bytes of long strings
 // that are compared.
 func (s *Summary) Add(value scalar.Value) {
 	if value.IsNull() {
 		return
 	}
 	compared := value.Compared()
-	one := Summary{others: 1, least: compared, greatest: compared}
+	one := Summary{others: 1, min: compared, max: compared}
 	if number, ok := value.Number(); ok {
 		one.sum, one.numbers, one.others = number, 1, 0
 	}
@@ -39,13 +39,13 @@ func (s *Summary) Add(value scalar.Value) {
 	s.widen(one)
 }
 
-// widen adds the least and the greatest value of another summary.
+// widen adds the minimum and the maximum of another summary.
 func (s *Summary) widen(other Summary) {
-	if s.least.IsNull() || !other.least.IsNull() && compare(other.least, s.least) < 0 {
-		s.least = other.least
+	if s.min.IsNull() || !other.min.IsNull() && compare(other.min, s.min) < 0 {
+		s.min = other.min
 	}
-	if compare(other.greatest, s.greatest) > 0 {
-		s.greatest = other.greatest
+	if compare(other.max, s.max) > 0 {
+		s.max = other.max
 	}
 }
 
@@ -78,9 +78,9 @@ type Result struct {
 func (s Summary) Result(function Function) Result {
 	switch function {
 	case Min:
-		return s.ofValue(s.least)
+		return s.ofValue(s.min)
 	case Max:
-		return s.ofValue(s.greatest)
+		return s.ofValue(s.max)
 	}
 	result := Result{Value: structpb.NewNullValue(), Count: s.numbers, Omitted: s.others}
 	switch {
@@ -108,11 +108,11 @@ func (s Summary) ResultBytes(function Function) int {
 	size := resultBytes
 	switch function {
 	case Min:
-		number, _ = s.least.Number()
-		size += s.least.EncodedBytes()
+		number, _ = s.min.Number()
+		size += s.min.EncodedBytes()
 	case Max:
-		number, _ = s.greatest.Number()
-		size += s.greatest.EncodedBytes()
+		number, _ = s.max.Number()
+		size += s.max.EncodedBytes()
 	}
 	return size + number.Digits()
 }

@@ -9,10 +9,10 @@ import (
 // Tally has the aggregates of objects that are added and removed.
 //
 //	objects      {500m, 1}   {2}   {500m}
-//	summary      the sum, the number of values, the least and the greatest value
-//	ends         500m: 2 times, 1: once, 2: 2 times (the least and the greatest value of each object)
+//	summary      the sum, the number of values, the minimum and the maximum
+//	ends         500m: 2 times, 1: once, 2: 2 times (the minimum and the maximum of each object)
 //
-// When the object with the least value is removed, the least of ends is the next one.
+// When the object with the minimum is removed, the minimum of ends is the next one.
 type Tally struct {
 	summary Summary
 	keeps   Function                   // which of Min and Max are needed; set once
@@ -20,7 +20,7 @@ type Tally struct {
 	bytes   int                        // estimated memory of ends
 }
 
-// occurrence is a value, and the number of times that it is the least or the greatest value of an
+// occurrence is a value, and the number of times that it is the minimum or the maximum value of an
 // object.
 type occurrence struct {
 	value scalar.Value
@@ -61,20 +61,20 @@ func (t *Tally) Remove(object Summary) {
 	t.summary.addNumbers(object, object.sum.Negated(), -1)
 	t.eachEnd(object, t.drop)
 	if t.ends != nil {
-		t.summary.least, t.summary.greatest = valueOf(t.ends.Min()), valueOf(t.ends.Max())
+		t.summary.min, t.summary.max = valueOf(t.ends.Min()), valueOf(t.ends.Max())
 	}
 }
 
 // eachEnd calls visit with the values of an object that ends contains.
 func (t *Tally) eachEnd(object Summary, visit func(scalar.Value)) {
-	if t.ends == nil || object.least.IsNull() {
+	if t.ends == nil || object.min.IsNull() {
 		return
 	}
 	if t.keeps&Min != 0 {
-		visit(object.least)
+		visit(object.min)
 	}
 	if t.keeps&Max != 0 {
-		visit(object.greatest)
+		visit(object.max)
 	}
 }
 
@@ -109,7 +109,7 @@ func valueOf(found *occurrence, ok bool) scalar.Value {
 
 // Bytes estimates the memory of the tally.
 func (t *Tally) Bytes() int {
-	return tallyBytes + t.bytes + t.summary.sum.Bytes() + t.summary.least.Bytes() + t.summary.greatest.Bytes()
+	return tallyBytes + t.bytes + t.summary.sum.Bytes() + t.summary.min.Bytes() + t.summary.max.Bytes()
 }
 
 // tallyBytes and occurrenceBytes estimate the memory of a Tally, and that of an occurrence without
