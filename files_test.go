@@ -154,3 +154,52 @@ func nameProblem(doc, name string, files []string) string {
 	}
 	return fmt.Sprintf("which is %s: name its folder", strings.Join(found, " and "))
 }
+
+var (
+	memberName = regexp.MustCompile("`([A-Za-z]\\w*)\\.(\\w+)`")
+	goMember   = regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)(?:\[[^\]]*\])?\) (\w+)`)
+	goFunction = regexp.MustCompile(`(?m)^(?:func|type) (\w+)`)
+	goField    = regexp.MustCompile(`(?m)^\t(\w+)\s`)
+	goPackage  = regexp.MustCompile(`(?m)^package (\w+)`)
+	goStruct   = regexp.MustCompile(`(?ms)^type (\w+)(?:\[[^\]]*\])? (?:struct|interface) \{\n(.*?)^\}`)
+	pyClass    = regexp.MustCompile(`(?ms)^class (\w+)(.*?)(?:^\w|\z)`)
+	pyMember   = regexp.MustCompile(`(?m)^    (?:async )?def (\w+)`)
+)
+
+// TestArchitecture_NamesMembersThatExist checks what ARCHITECTURE.md names as a member of a type, or of a package.
+func TestArchitecture_NamesMembersThatExist(t *testing.T) {
+	t.Parallel()
+	members := map[string]bool{}
+	for _, file := range writtenFiles(t, ".go", ".py") {
+		text := readDoc(t, file)
+		if strings.HasSuffix(file, ".py") {
+			for _, class := range pyClass.FindAllStringSubmatch(text, -1) {
+				for _, member := range pyMember.FindAllStringSubmatch(class[2], -1) {
+					members[class[1]+"."+member[1]] = true
+				}
+			}
+			continue
+		}
+		for _, method := range goMember.FindAllStringSubmatch(text, -1) {
+			members[method[1]+"."+method[2]] = true
+		}
+		for _, function := range goFunction.FindAllStringSubmatch(text, -1) {
+			members[goPackage.FindStringSubmatch(text)[1]+"."+function[1]] = true
+		}
+		for _, of := range goStruct.FindAllStringSubmatch(text, -1) {
+			for _, field := range goField.FindAllStringSubmatch(of[2], -1) {
+				members[of[1]+"."+field[1]] = true
+			}
+		}
+	}
+	named := memberName.FindAllStringSubmatch(readDoc(t, "ARCHITECTURE.md"), -1)
+	if len(named) < 50 {
+		t.Fatalf("only %d members are named", len(named))
+	}
+	for _, name := range named {
+		isFile := slices.Contains([]string{"go", "md", "py"}, name[2])
+		if full := name[1] + "." + name[2]; !isFile && full != "rest.Config" && !members[full] {
+			t.Errorf("%s does not exist", full)
+		}
+	}
+}

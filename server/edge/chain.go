@@ -146,8 +146,8 @@ func (c *Chain) admission() connect.ServerInterceptor {
 	}
 }
 
-// mapErrors is the interceptor that maps every error that leaves the service to its Connect code and, for errors of
-// the cluster, a kubeconnect.v1.Status. No other code does.
+// mapErrors is the interceptor that maps every error that leaves a handler to its Connect code and, for errors of
+// the cluster, a kubeconnect.v1.Status.
 func (c *Chain) mapErrors(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		err := next(ctx, spec, stream)
