@@ -34,7 +34,8 @@ const escaped = "escaped"
 
 // TestEncoding_ObjectsOfTheWorstShapesAreComplete has objects whose Struct would be several times
 // as large as their JSON, or nested too deeply to be decoded. They are sent completely, and a watch
-// continues after them.
+// continues after them. Messages of the other protocols are the bytes of Connect in other frames: they are read
+// with the content whose size and nesting differ most from the object's.
 func TestEncoding_ObjectsOfTheWorstShapesAreComplete(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
@@ -75,6 +76,9 @@ func TestEncoding_ObjectsOfTheWorstShapesAreComplete(t *testing.T) {
 		t.Run(protocol.Name, func(t *testing.T) { // sequentially, because the responses are large
 			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
 			for content, encoding := range kit.Encodings {
+				if content != "struct" && protocol.Name != harness.Connect.Name && protocol.Name != harness.ConnectJSON.Name {
+					continue
+				}
 				t.Run(content, func(t *testing.T) {
 					readWorst(t, client, namespace, objects, content, encoding)
 				})
