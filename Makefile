@@ -93,16 +93,19 @@ bin/issuer:
 	$(say) 'issuer: an OpenID issuer for the tests'
 	@cd e2e/issuer && $(GO) build -trimpath -o ../../bin/issuer .
 
-# The race detector of the end-to-end tests finds races in the tests themselves: the service that they call is a
-# program of its own, built without it. Without the detector (E2E_RACE=) they need a third less processor time.
-E2E_RACE ?= -race
+# The end-to-end tests run without the race detector: the service that they call is a program of its own, built
+# without it, so that it would find races in the tests only, for a fifth more processor time and more. The tests that
+# inject faults, which have the most goroutines, and those of ./auth, which call the code itself, run with it, as
+# `make soak` does. With E2E_RACE=-race all of them do.
+E2E_RACE ?=
 
 # Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
 e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) build -o bin/docs-watch ./docs/snippets/go/watch
-	@$(GO) list $(E2E_RACE) -test -export ./auth ./e2e/... >/dev/null
+	@$(GO) list $(E2E_RACE) -test -export $(E2E_PACKAGES) >/dev/null
+	@$(GO) list -race -test -export ./auth $(WITH_RACE) >/dev/null
 	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) list $(E2E_RACE) -test -export ./... >/dev/null) || exit 1; done
 
 # What an image of this checkout says of its source.
@@ -141,8 +144,8 @@ quick: ## Check what has changed since main: formats, vet, unit tests of it and 
 
 # The packages whose tests need no control plane, without the rules for the repository in its root. The tests of
 # the other packages share e2e/kit: they are skipped without E2E=1, but take long to link.
-UNIT = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | \
-	grep -Ev '/e2e/kit|/kubeconnect/kubeconnect ' | cut -d ' ' -f 1)
+UNIT = $$($(GO) list -f '$(IMPORTS)' ./... | grep -Ev '/e2e/kit|/kubeconnect/kubeconnect ' | cut -d ' ' -f 1)
+IMPORTS = {{.ImportPath}} {{.TestImports}} {{.XTestImports}}
 
 .PHONY: unit
 unit: console .venv/.installed .cache/wheels/.downloaded ## Run the unit tests of all languages, without the race detector.
@@ -261,14 +264,32 @@ check-release: e2e-programs .cache/wheels/.downloaded ## Build a release twice, 
 minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
 	'BEGIN { patience += 0; printf "%.0fm", minutes * (patience > 1 ? patience : 1) }')
 
+# The packages of the end-to-end tests, except for those that run with the race detector in any case.
+E2E_PACKAGES = $$($(GO) list -f '$(IMPORTS)' ./e2e/... | grep ' .*/e2e/kit' | cut -d ' ' -f 1 | grep -v '$(WITH_RACE:./%=/%)$$')
+WITH_RACE = ./e2e/faults
+TEST_E2E = E2E=1 $(GO) test -vet=off -count=1
+# The packages with the longest tests, which start first.
+LONGEST = ./e2e/clients ./e2e/limits ./e2e/scenarios ./e2e/queries
+
 .PHONY: e2e
 e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a real browser.
+	@$(MAKE) --no-print-directory --jobs=2 $(SYNC) e2e-main e2e-others
+
+# Two packages at a time, and next to them one of e2e-others: their tests wait for most of their time.
+.PHONY: e2e-main
+e2e-main:
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test $(E2E_RACE) -vet=off -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) $(TEST_E2E) $(E2E_RACE) -p 2 -timeout $(call minutes,30) $(LONGEST) $(E2E_PACKAGES)
+
+.PHONY: e2e-others
+e2e-others:
+	$(say) 'e2e: with the race detector: faults, and the tests of auth with a real API server'
+	@$(TEST_E2E) -race -timeout $(call minutes,30) $(WITH_RACE)
+	@$(TEST_E2E) -race -timeout $(call minutes,10) -run '^TestReal' ./auth
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
-	@cd e2e/deploy && E2E=1 $(GO) test $(E2E_RACE) -vet=off -count=1 -timeout $(call minutes,20) ./...
+	@cd e2e/deploy && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,20) ./...
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
-	@cd e2e/monitoring && E2E=1 $(GO) test $(E2E_RACE) -vet=off -count=1 -timeout $(call minutes,10) ./alerts
+	@cd e2e/monitoring && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,10) ./alerts
 
 # The previous version of Kubernetes, and the tests that depend most on the API server.
 PREVIOUS = 1.36
