@@ -160,10 +160,10 @@ unit: console .venv/.installed .cache/wheels/.downloaded ## Run the unit tests o
 test: check e2e ## Test everything, from a clean checkout.
 	$(say) 'all tests passed'
 
-# The parts of `make check` that run at the same time, JOBS of them: most use one processor. Generated code is
-# compared first, because that writes it.
-JOBS ?= 2
-PARTS = check-python check-ts docs check-go
+# The parts of `make check` that run at the same time, JOBS of them: most use one processor, and many tests wait.
+# The longest is first. Generated code is compared before, because that writes it.
+JOBS ?= 3
+PARTS = check-go check-python check-ts docs
 SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
 
 .PHONY: check
