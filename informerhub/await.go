@@ -32,9 +32,6 @@ func beforeDeadline(ctx context.Context, timeout time.Duration) time.Duration {
 	return max(0, min(timeout, left-min(maxReserve, left/4)))
 }
 
-// snapshotTimeout bounds a caller's wait for the first snapshot of a cache.
-const snapshotTimeout = 10 * time.Second
-
 // isDenied reports whether the API server has rejected the credential or the permission of a
 // request.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
@@ -42,7 +39,7 @@ func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.I
 // Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.
 func (c *Cache) Ready(ctx context.Context) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, snapshotTimeout), errNoSnapshot)
+	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, c.snapshotTimeout), errNoSnapshot)
 	defer cancel()
 	err := c.ready(waiting)
 	var status apierrors.APIStatus

@@ -20,12 +20,12 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 		"nothing is sent": {
 			func(*Cache) {},
 			"the service has no snapshot of pods yet: the API server has not sent all of it; try again, and if this lasts ask the operator of the service",
-			snapshotTimeout,
+			defaultSnapshotTimeout,
 		},
 		"the last attempt is under way, and one before it has failed": {
 			func(c *Cache) { c.recordFailure(failure); c.recordSuccess() },
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
-			snapshotTimeout,
+			defaultSnapshotTimeout,
 		},
 		"the last attempt has failed": {
 			func(c *Cache) { c.recordFailure(failure) },

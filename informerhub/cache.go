@@ -43,6 +43,8 @@ type Cache struct {
 	backfiller *backfiller
 	started    time.Time
 	isPrivate  bool
+	// snapshotTimeout bounds a caller's wait for the first snapshot.
+	snapshotTimeout time.Duration
 
 	beginnings beginnings // of watches
 
@@ -112,6 +114,7 @@ func newCache(resource Resource, limits limits, activity *activity) *Cache {
 		following: following{asOf: time.Now()},
 		changed:   make(chan struct{}),
 	}
+	c.snapshotTimeout = defaultSnapshotTimeout
 	c.verifier, c.backfiller = newVerifier(c), &backfiller{cache: c}
 	c.feed.watchers.flush = c.flush
 	return c

@@ -36,6 +36,8 @@ type Options struct {
 	// IdleTimeout is the time after which a cache without readers and watchers is evicted. Default:
 	// 10 minutes.
 	IdleTimeout time.Duration
+	// SnapshotTimeout bounds a caller's wait for the first snapshot of a cache. Default: 10 seconds.
+	SnapshotTimeout time.Duration
 	// Preload names resources whose caches [Hub.Preload] starts and which are not evicted when
 	// idle. Names are those that callers use. Leases are cached only if they are named here.
 	Preload []string
@@ -53,8 +55,9 @@ type Options struct {
 }
 
 const (
-	defaultWindowBytes = 16 << 20
-	defaultIdleTimeout = 10 * time.Minute
+	defaultWindowBytes     = 16 << 20
+	defaultIdleTimeout     = 10 * time.Minute
+	defaultSnapshotTimeout = 10 * time.Second
 )
 
 // Hub owns the caches of a cluster's resources. Its methods are safe for concurrent use.
@@ -122,6 +125,9 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	if options.IdleTimeout == 0 {
 		options.IdleTimeout = defaultIdleTimeout
 	}
+	if options.SnapshotTimeout == 0 {
+		options.SnapshotTimeout = defaultSnapshotTimeout
+	}
 	h := &Hub{
 		config:   config,
 		client:   client,
@@ -171,7 +177,7 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 }
 
 // Cache returns the cache of a resource, ready to be read. The first call for a resource starts the
-// cache and waits up to snapshotTimeout for its first snapshot. Cache fails with a
+// cache and waits up to [Options].SnapshotTimeout for its first snapshot. Cache fails with a
 // [discovery.UnavailableError] while the API server is unreachable, with a [SnapshotError] if the
 // API server refuses or does not send the snapshot, and with a [discovery.ResourceGoneError] if the
 // API server does not serve the resource as described. It also fails for a resource that must not be
@@ -226,6 +232,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 		return nil, err
 	}
 	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.activity)
+	cache.snapshotTimeout = h.options.SnapshotTimeout
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
 	running := &runningCache{cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
@@ -354,6 +361,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, options Priva
 		return nil, err
 	}
 	cache := newCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
+	cache.snapshotTimeout = h.options.SnapshotTimeout
 	cache.isPrivate = true
 	up := h.upstreamOf(cache, client)
 	up.scope = scopeOf(options.Query)

@@ -63,6 +63,7 @@ func newServiceWithHub(t *testing.T, api *servertest.FakeAPI, of Config, hubOpti
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
 	config := &rest.Config{Host: upstream.URL}
+	hubOptions.SnapshotTimeout = 5 * time.Minute // on a busy machine a large snapshot takes long
 	hub, err := informerhub.New(config, hubOptions)
 	if err != nil {
 		t.Fatal(err)
