@@ -219,11 +219,14 @@ func TestMatching_CostsOfAChangeAreThoseOfItsFilters(t *testing.T) {
 	list := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: other.account.Namespace, MetadataOnly: true}
 	kit.Eventually(ctx, t, "the caller has its permissions", func() error { _, err := clients.Resources.List(ctx, list); return err })
 	list.Filter = costly.LoopFilter(0)
-	once := cpuDuring(ctx, t, service, func() {
-		if _, err := clients.Resources.List(ctx, list); err != nil {
-			t.Error(err)
-		}
-	}) / matchedObjects
+	matching := func() time.Duration {
+		return cpuDuring(ctx, t, service, func() {
+			if _, err := clients.Resources.List(ctx, list); err != nil {
+				t.Error(err)
+			}
+		}) / matchedObjects
+	}
+	once := matching()
 	watching, leave := context.WithCancel(ctx)
 	var streams sync.WaitGroup
 	defer streams.Wait()
@@ -240,6 +243,7 @@ func TestMatching_CostsOfAChangeAreThoseOfItsFilters(t *testing.T) {
 		}
 		receive(ctx, t, seen, matchedStreams)
 	}) / matchedChanges / matchedStreams
+	once = max(once, matching()) // on a busy machine the same work takes more CPU time at some times than at others
 	t.Logf("matching once takes %v, a change %v for each stream", once, used)
 	if used > matchedOften*once {
 		t.Errorf("a change takes %v for each stream, want at most %d times %v", used, matchedOften, once)
