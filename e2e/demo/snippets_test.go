@@ -138,7 +138,7 @@ func TestSnippets_ContinueWhenTheirReplicaIsKilled(t *testing.T) {
 	for name, process := range processes {
 		kit.Eventually(ctx, t, name+" continues", func() error {
 			if printed := process.Output(); !strings.Contains(printed[before[name]:], unending[name]) {
-				return fmt.Errorf("it prints %q", printed[before[name]:])
+				return fmt.Errorf("it prints %q, before that %q", printed[before[name]:], printed[max(0, before[name]-400):before[name]])
 			}
 			return nil
 		})
