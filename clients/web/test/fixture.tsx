@@ -21,10 +21,12 @@ import {
   AccessService,
   DiscoveryService,
   EventType,
+  FailedGroupVersionSchema,
   ListResourceTypesResponseSchema,
   PodService,
   ResourceService,
   type AccessCheck,
+  type CreateRequest,
   type DeleteRequest,
   type GetLogLinesRequest,
   type GetLogLinesResponseSchema,
@@ -105,6 +107,8 @@ const kinds = {
   configmaps: ["", "v1", "ConfigMap", true],
   "deployments.apps": ["apps", "v1", "Deployment", true],
   "replicasets.apps": ["apps", "v1", "ReplicaSet", true],
+  "cronjobs.batch": ["batch", "v1", "CronJob", true],
+  "jobs.batch": ["batch", "v1", "Job", true],
 } as const;
 
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete"];
@@ -131,11 +135,16 @@ export class FakeService {
   denied: (check: AccessCheck) => string | undefined = () => undefined;
   /** What every change fails with. */
   failure: ConnectError | undefined;
+  /** What asking who the caller is, and for the types, fails with. */
+  unready: ConnectError | undefined;
+  /** The API groups whose types are missing. */
+  missing: readonly MessageInitShape<typeof FailedGroupVersionSchema>[] = [];
   /** How often clients have asked who the caller is. */
   identified = 0;
   readonly watched: WatchSpec[] = [];
   readonly counted: WatchCountsRequest[] = [];
   readonly listed: ListRequest[] = [];
+  readonly created: CreateRequest[] = [];
   readonly patched: PatchRequest[] = [];
   readonly updated: UpdateRequest[] = [];
   readonly deleted: DeleteRequest[] = [];
@@ -146,6 +155,7 @@ export class FakeService {
   readonly #objects = new Map<string, Objects>();
   readonly #refused = new Map<string, Status>();
   #lost: ConnectError | undefined;
+  #isStale = false;
   #interruptions = 0;
   #version = 1;
   #changes = new Set<() => void>();
@@ -166,6 +176,12 @@ export class FakeService {
   /** Ends all streams, and lets no stream be opened until it is called without an error. */
   lose(error: ConnectError | undefined): void {
     this.#lost = error;
+    this.#changed();
+  }
+
+  /** Says from now on that the API server cannot be reached. */
+  becomeStale(): void {
+    this.#isStale = true;
     this.#changed();
   }
 
@@ -194,6 +210,7 @@ export class FakeService {
         service(AccessService, {
           whoAmI: (_, { requestHeader }) => {
             this.identified++;
+            if (this.unready) throw this.unready;
             this.#authenticate(requestHeader);
             return { username: this.username, groups: ["system:authenticated"] };
           },
@@ -205,13 +222,16 @@ export class FakeService {
           }),
         });
         service(DiscoveryService, {
-          listResourceTypes: () =>
-            create(ListResourceTypesResponseSchema, {
+          listResourceTypes: () => {
+            if (this.unready) throw this.unready;
+            return create(ListResourceTypesResponseSchema, {
+              failedGroupVersions: [...this.missing],
               resourceTypes: Object.keys(kinds).map((name) => {
                 const resource = resourceOf(name);
                 return { resource, singular: resource.kind.toLowerCase(), verbs };
               }),
-            }),
+            });
+          },
           getSchema: ({ resource }) => ({
             resource: resourceOf(resource),
             schema: {
@@ -243,6 +263,11 @@ export class FakeService {
             };
           },
           get: ({ resource, namespace, name }) => this.#response(resource, namespace, name),
+          create: (request) => {
+            this.created.push(request);
+            this.#checkChangeable();
+            return this.#response(request.resource, request.namespace, request.name);
+          },
           patch: (request) => {
             if (!request.dryRun) this.patched.push(request);
             this.#checkChangeable();
@@ -338,9 +363,10 @@ export class FakeService {
     const name = "name" in spec ? spec.name : "";
     const objects = this.#select(spec.resource, spec.namespace, name);
     const totalCount = BigInt(objects.length);
+    const freshness = { stale: this.#isStale };
     if ("groupBy" in spec) {
       const groups = groupsOf(objects, spec.groupBy);
-      return { watchIndex, counts: { resource, reset: true, totalCount, groups, freshness: {} } };
+      return { watchIndex, counts: { resource, reset: true, totalCount, groups, freshness } };
     }
     const events = [
       { type: EventType.RESET },
@@ -356,7 +382,7 @@ export class FakeService {
       resource,
       events,
       resumeToken: "token",
-      freshness: {},
+      freshness,
       ...(page && { page }),
     };
     return { watchIndex, response };
@@ -460,7 +486,7 @@ export async function click(name: string | RegExp): Promise<void> {
 }
 
 /** Returns the body of a change, which is JSON or YAML. */
-export function bodyOf(request: PatchRequest | UpdateRequest): unknown {
+export function bodyOf(request: CreateRequest | PatchRequest | UpdateRequest): unknown {
   const { case: kind, value } = request.body;
   if (kind === "data") return parse(new TextDecoder().decode(value));
   throw new Error(`the body is ${kind ?? "empty"}`);

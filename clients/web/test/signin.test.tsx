@@ -1,5 +1,6 @@
-import { screen, waitFor } from "@testing-library/react";
+import { fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
+import { SignIn } from "../src/session/signin.js";
 import { click, FakeService, podValue, renderPage, settle, type } from "./fixture.js";
 
 /** A service that accepts one token only. */
@@ -29,7 +30,7 @@ test("a token that is not accepted can be mended", async () => {
   await signIn("wrong");
   expect((await screen.findByRole("alert")).textContent).toBe("the token is not accepted");
   expect((await tokenInput()).getAttribute("aria-invalid")).toBe("true");
-  await signIn("secret");
+  await signIn(" secret\n"); // as it was copied
   await screen.findByRole("row", { name: /web-1/ });
 });
 
@@ -64,7 +65,10 @@ test("the page continues where it was when the token has expired and another is 
   await screen.findByRole("row", { name: /web-1/ });
   service.token = "next";
   service.interrupt();
-  await screen.findByRole("dialog", { name: "Sign in again" });
+  const dialog = await screen.findByRole("dialog", { name: "Sign in again" });
+  expect(fireEvent(dialog, new Event("cancel", { cancelable: true }))).toBe(false); // Escape
+  await signIn("wrong");
+  expect((await screen.findByRole("alert")).textContent).toBe("the token is not accepted");
   expect(screen.getByText(/The token of ann has expired/)).toBeTruthy();
   expect(screen.getByText("Signed out")).toBeTruthy();
   expect(screen.getByRole("row", { name: /web-1/ })).toBeTruthy();
@@ -91,12 +95,27 @@ test("another user sees nothing of the one whose token has expired", async () =>
   expect(screen.queryByText("1 selected")).toBeNull();
 });
 
+const issuer = { url: "https://issuer.example", clientId: "console", scopes: ["openid"] };
+
 test("the page offers to sign in with the issuer of the service", async () => {
-  const issuer = { url: "https://issuer.example", clientId: "console", scopes: ["openid"] };
   vi.stubGlobal("fetch", () => Promise.resolve(Response.json({ issuer })));
   renderPage(closedService(), "/");
   const button = await screen.findByRole("button", { name: "Sign in with issuer.example" });
   await waitFor(() => {
     expect(document.activeElement).toBe(button);
   });
+});
+
+test("a sign-in with the issuer that has failed says why", async () => {
+  vi.stubGlobal("fetch", () => Promise.resolve(Response.json({ issuer })));
+  render(<SignIn issuerError="access was denied" onToken={() => Promise.resolve()} />);
+  expect((await screen.findByRole("alert")).textContent).toBe("access was denied");
+});
+
+test("a user who is still signed in at the issuer is told so, and can sign out there", async () => {
+  const signOutOfIssuer = { host: "issuer.example", address: "https://issuer.example/end" };
+  render(<SignIn signOutOfIssuer={signOutOfIssuer} onToken={() => Promise.resolve()} />);
+  await screen.findByText("You are signed out of the console, but not of issuer.example.");
+  const link = screen.getByRole("link", { name: "Sign out of issuer.example" });
+  expect(link.getAttribute("href")).toBe("https://issuer.example/end");
 });
