@@ -1,12 +1,11 @@
-import { EditorView } from "@codemirror/view";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { act, fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
+import { PropagationPolicy } from "../../ts/src/proto.js";
+import { ActionDialog } from "../src/actions/dialogs.js";
 import { LabelDialog } from "../src/actions/labeldialog.js";
 import { ActionMenu } from "../src/actions/menu.js";
 import { ScaleDialog } from "../src/actions/scaledialog.js";
-import { YamlEdit } from "../src/yaml/edit.js";
-import { YamlView } from "../src/yaml/view.js";
 import {
   bodyOf,
   click,
@@ -17,6 +16,7 @@ import {
   press,
   renderPage,
   renderWith,
+  shownEditor,
   type,
 } from "./fixture.js";
 
@@ -70,6 +70,107 @@ test("a change that is refused says why, and the dialog remains", async () => {
   expect(onClose).not.toHaveBeenCalled();
   fireEvent(screen.getByRole("dialog"), new Event("cancel")); // Escape
   expect(onClose).toHaveBeenCalledOnce();
+  await click("Cancel");
+  expect(onClose).toHaveBeenCalledTimes(2);
+});
+
+test("Enter scales, if the number is another one", async () => {
+  const service = serviceWithWeb();
+  renderWith(service, <ScaleDialog object={web} onClose={vi.fn()} />);
+  const input = screen.getByLabelText<HTMLInputElement>("Replicas");
+  if (input.form) fireEvent.submit(input.form);
+  type(input, "3");
+  if (input.form) fireEvent.submit(input.form);
+  await waitFor(() => {
+    expect(service.patched.map(bodyOf)).toEqual([{ spec: { replicas: 3 } }]);
+  });
+});
+
+test("a restart changes the template, once it is confirmed", async () => {
+  const [service, onClose] = [serviceWithWeb(), vi.fn()];
+  renderWith(service, <ActionDialog action="restart" object={web} onClose={onClose} />);
+  expect(screen.getByRole("dialog", { name: "Restart web" })).toBeTruthy();
+  expect(service.patched).toEqual([]);
+  await click("Restart");
+  await waitFor(() => {
+    expect(onClose).toHaveBeenCalled();
+  });
+  expect(JSON.stringify(service.patched.map(bodyOf))).toContain("restartedAt");
+});
+
+test("a rollback goes back to the revision that the user chooses", async () => {
+  const service = new FakeService();
+  const revision = (number: number) => ({
+    metadata: {
+      name: `web-${number}`,
+      namespace: "shop",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      annotations: { "deployment.kubernetes.io/revision": String(number) },
+    },
+    spec: { template: { spec: { containers: [{ name: "main", image: `web:${number}` }] } } },
+  });
+  service.set("replicasets.apps", revision(1), revision(2), revision(3));
+  const value = deploymentValue("web");
+  const annotations = { "deployment.kubernetes.io/revision": "3" };
+  const current = { ...value, metadata: { ...value.metadata, annotations } };
+  service.set("deployments.apps", current);
+  const object = objectOf("deployments.apps", current);
+  renderWith(service, <ActionDialog action="rollback" object={object} onClose={vi.fn()} />);
+  await screen.findByRole("button", { name: "Roll back to revision 2" });
+  expect(screen.getByRole<HTMLInputElement>("radio", { name: /^3 ?present/ }).disabled).toBe(true);
+  fireEvent.click(screen.getByRole("radio", { name: /^1 ?web-1/ }));
+  const diff = shownEditor().dom.textContent;
+  expect(diff).toContain("web:3");
+  expect(diff).toContain("web:1");
+  await click("Roll back to revision 1");
+  await waitFor(() => {
+    expect(JSON.stringify(service.patched.map(bodyOf))).toContain("web:1");
+  });
+});
+
+test("revisions that cannot be read are an error", async () => {
+  const service = serviceWithWeb();
+  service.refuse("replicasets.apps", { code: 403, message: "ann cannot list replicasets" });
+  renderWith(service, <ActionDialog action="rollback" object={web} onClose={vi.fn()} />);
+  expect((await screen.findByRole("alert")).textContent).toContain("ann cannot list replicasets");
+  expect(button("Roll back").disabled).toBe(true);
+});
+
+const node = { metadata: { name: "node-1" }, spec: {} };
+
+/** Shows the dialog that drains a node with a pod that nothing starts again. */
+function renderDrain(change: (service: FakeService) => void = () => undefined) {
+  const [service, onClose] = [new FakeService(), vi.fn()];
+  service.set("nodes", node);
+  service.set("pods", podValue("alone"));
+  change(service);
+  renderWith(
+    service,
+    <ActionDialog action="drain" object={objectOf("nodes", node)} onClose={onClose} />,
+  );
+  return { service, onClose };
+}
+
+test("pods that lose something are evicted only if the user says so", async () => {
+  const { service } = renderDrain();
+  await screen.findByText("no controller will start it elsewhere");
+  expect(button("Evict 1 pod").disabled).toBe(true);
+  fireEvent.click(screen.getByRole("checkbox"));
+  await click("Evict 1 pod");
+  await waitFor(() => {
+    expect(service.created.map(({ subresource }) => subresource)).toEqual(["eviction"]);
+  });
+  await screen.findByText(/^0 of 1 gone, 1 shutting down/);
+  await click("Stop");
+  await screen.findByText(/^Stopped. 0 of 1 gone/);
+});
+
+test("a node whose pods cannot be read cannot be drained", async () => {
+  renderDrain((service) => {
+    service.refuse("pods", { code: 403, message: "ann cannot list pods" });
+  });
+  expect((await screen.findByRole("alert")).textContent).toContain("ann cannot list pods");
+  expect(button("Evict 0 pods").disabled).toBe(true);
 });
 
 test("labels are edited as lines, and only what differs is sent", async () => {
@@ -111,7 +212,39 @@ test("deleting says what it takes along, and deletes only this object", async ()
   await waitFor(() => {
     expect(screen.queryByRole("dialog")).toBeNull();
   });
-  expect(service.deleted[0]?.preconditions?.uid).toBe("uid-web");
+  const [request] = service.deleted;
+  expect(request?.preconditions?.uid).toBe("uid-web");
+  expect(request?.propagationPolicy).toBe(PropagationPolicy.ORPHAN);
+});
+
+test("a pod can be deleted at once, which the dialog explains", async () => {
+  const service = new FakeService();
+  service.set("pods", podValue("web-1"));
+  renderPage(service, "/o/pods/shop/web-1");
+  await click(/^Actions/);
+  fireEvent.click(await screen.findByRole("menuitem", { name: "Delete…" }));
+  const dialog = await screen.findByRole("dialog", { name: "Delete Pod web-1?" });
+  const grace = within(dialog).getByLabelText("Grace period in seconds");
+  type(grace, "soon");
+  expect(within(dialog).getByRole<HTMLButtonElement>("button", { name: "Delete" }).disabled).toBe(
+    true,
+  );
+  type(grace, "0");
+  within(dialog).getByText(/^The pod is killed at once/);
+  fireEvent.click(within(dialog).getByRole("button", { name: "Delete" }));
+  await waitFor(() => {
+    expect(service.deleted[0]?.gracePeriodSeconds).toBe(0n);
+  });
+});
+
+test("deleting a namespace warns of what is not counted", async () => {
+  const service = new FakeService();
+  service.set("namespaces", { metadata: { name: "shop" } });
+  renderPage(service, "/o/namespaces/-/shop");
+  await click(/^Actions/);
+  fireEvent.click(await screen.findByRole("menuitem", { name: "Delete…" }));
+  await screen.findByText(/^Everything in the namespace is deleted/);
+  expect(screen.queryByLabelText("Owned objects")).toBeNull();
 });
 
 test("the menu of actions is used by keys, and gives the focus back", async () => {
@@ -147,7 +280,6 @@ test("an action that is not allowed says why, and does nothing", async () => {
 
 test("a node is cordoned at once", async () => {
   const service = new FakeService();
-  const node = { metadata: { name: "node-1" }, spec: {} };
   service.set("nodes", node);
   renderWith(service, <ActionMenu object={objectOf("nodes", node)} />);
   await click(/^Actions/);
@@ -161,54 +293,8 @@ test("a node is cordoned at once", async () => {
   });
   const [request] = service.patched;
   expect(request && bodyOf(request)).toEqual({ spec: { unschedulable: true } });
+  service.failure = new ConnectError("exceeded quota", Code.PermissionDenied);
+  await click(/^Actions/);
+  fireEvent.click(await screen.findByRole("menuitem", { name: "Cordon" }));
+  await screen.findByText(/exceeded quota/);
 });
-
-test("the YAML can be edited only with the permission", async () => {
-  const service = serviceWithWeb();
-  service.denied = () => "no role";
-  renderWith(service, <YamlView object={web} onEdit={vi.fn()} />);
-  await screen.findByText(/You are not allowed to update deployments.apps in shop/);
-  expect(button("Edit").disabled).toBe(true);
-});
-
-test("the values of a secret are hidden until the user wants them", async () => {
-  const value = {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "key", namespace: "shop" },
-    data: { key: "aHVudGVy" },
-  };
-  renderWith(new FakeService(), <YamlView object={objectOf("secrets", value)} onEdit={vi.fn()} />);
-  expect(screen.queryByText(/hunter/)).toBeNull();
-  fireEvent.click(await screen.findByLabelText("Show values"));
-  await screen.findByText(/hunter/);
-});
-
-test("an edit is reviewed before it is applied", async () => {
-  const [service, onClose] = [serviceWithWeb(), vi.fn()];
-  renderWith(service, <YamlEdit live={web} isDeleted={false} onClose={onClose} />);
-  expect(button("Review changes").disabled).toBe(true);
-  const editor = shownEditor();
-  const at = editor.state.doc.toString().indexOf("replicas: 2") + "replicas: ".length;
-  act(() => {
-    editor.dispatch({ changes: { from: at, to: at + 1, insert: "5" } });
-  });
-  expect(screen.getByText("Changed, not applied")).toBeTruthy();
-  await click("Review changes");
-  const apply = await screen.findByRole("button", { name: "Apply" });
-  expect(service.updated.map(({ dryRun }) => dryRun)).toEqual([true]);
-  fireEvent.click(apply);
-  await waitFor(() => {
-    expect(onClose).toHaveBeenCalled();
-  });
-  expect(service.updated.map(({ dryRun }) => dryRun)).toEqual([true, false]);
-});
-
-/** Returns the editor, which is in a shadow root. */
-function shownEditor(): EditorView {
-  const host = [...document.querySelectorAll("div")].find(({ shadowRoot }) => shadowRoot);
-  const content = host?.shadowRoot?.querySelector<HTMLElement>(".cm-content");
-  const editor = content && EditorView.findFromDOM(content);
-  if (!editor) throw new Error("there is no editor");
-  return editor;
-}

@@ -1,5 +1,6 @@
 import { create, fromJson, type MessageInitShape } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { EditorView } from "@codemirror/view";
 import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createClient, type Client, type KubeObject } from "@kubeconnect/client";
 import { KubeconnectProvider } from "@kubeconnect/client/react";
@@ -111,12 +112,16 @@ const kinds = {
   "jobs.batch": ["batch", "v1", "Job", true],
 } as const;
 
+/** The short names of types, which an address can have. */
+const shortNames: Readonly<Record<string, string>> = { po: "pods" };
+
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 function resourceOf(name: string) {
-  const known = Object.entries(kinds).find(([each]) => each === name);
-  const [group, version, kind, namespaced] = known?.[1] ?? ["", "v1", name, true];
-  return { group, version, kind, plural: name.split(".")[0] ?? name, namespaced };
+  const full = shortNames[name] ?? name;
+  const known = Object.entries(kinds).find(([each]) => each === full);
+  const [group, version, kind, namespaced] = known?.[1] ?? ["", "v1", full, true];
+  return { group, version, kind, plural: full.split(".")[0] ?? full, namespaced };
 }
 
 type Status = MessageInitShape<typeof StatusSchema>;
@@ -228,7 +233,9 @@ export class FakeService {
               failedGroupVersions: [...this.missing],
               resourceTypes: Object.keys(kinds).map((name) => {
                 const resource = resourceOf(name);
-                return { resource, singular: resource.kind.toLowerCase(), verbs };
+                const objectCount = BigInt(this.#select(name, "").length);
+                const cache = { running: objectCount > 0n, synced: true, objectCount };
+                return { resource, singular: resource.kind.toLowerCase(), verbs, cache };
               }),
             });
           },
@@ -237,7 +244,10 @@ export class FakeService {
             schema: {
               type: "object",
               properties: {
-                spec: { type: "object", properties: { nodeName: { type: "string" } } },
+                spec: {
+                  type: "object",
+                  properties: { hostname: { type: "string" }, nodeName: { type: "string" } },
+                },
               },
             },
           }),
@@ -297,7 +307,9 @@ export class FakeService {
 
   #checkReadable(resource: string): void {
     const status = this.#refused.get(resource);
-    if (status) throw new ConnectError(status.message ?? "", Code.PermissionDenied);
+    if (!status) return;
+    const code = status.code === 400 ? Code.InvalidArgument : Code.PermissionDenied;
+    throw new ConnectError(status.message ?? "", code);
   }
 
   #checkChangeable(): void {
@@ -305,7 +317,7 @@ export class FakeService {
   }
 
   #select(resource: string, namespace: string, name = ""): Objects {
-    const objects = this.#objects.get(resource) ?? [];
+    const objects = this.#objects.get(shortNames[resource] ?? resource) ?? [];
     return objects.filter(
       ({ metadata }) =>
         (namespace === "" || metadata.namespace === namespace) &&
@@ -502,4 +514,13 @@ export async function search(text: string, label: string): Promise<HTMLElement> 
     if (!first?.textContent.startsWith(label)) throw new Error(`${label} is not found`);
     return first;
   });
+}
+
+/** Returns the editor, which is in a shadow root. */
+export function shownEditor(): EditorView {
+  const host = [...document.querySelectorAll("div")].find(({ shadowRoot }) => shadowRoot);
+  const content = host?.shadowRoot?.querySelector<HTMLElement>(".cm-content");
+  const editor = content && EditorView.findFromDOM(content);
+  if (!editor) throw new Error("there is no editor");
+  return editor;
 }

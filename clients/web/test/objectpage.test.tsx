@@ -12,7 +12,8 @@ function renderPod(search = "") {
 test("the page of an object says how it is", async () => {
   renderPod();
   const heading = await screen.findByRole("heading", { level: 1, name: /web-1/ });
-  expect(heading).toBeTruthy();
+  const header = heading.closest("header");
+  expect(header?.querySelector("[aria-live]")?.textContent).toBe("Running");
   expect(screen.getByRole("tab", { name: "Summary" }).getAttribute("aria-selected")).toBe("true");
 });
 
@@ -22,6 +23,7 @@ test("a deleted object remains, with its last state, and returns when it is crea
   service.set("pods");
   await screen.findByText(/^Deleted at/);
   expect(screen.getByRole("heading", { name: /web-1/ })).toBeTruthy();
+  expect(screen.queryByRole("button", { name: /^Actions/ })).toBeNull();
   service.set("pods", podValue("web-1"));
   await waitFor(() => {
     expect(screen.queryByText(/^Deleted at/)).toBeNull();
@@ -42,6 +44,87 @@ test("an object that may not be read says which role is missing", async () => {
   renderPage(service, "/o/pods/shop/web-1");
   await screen.findByText("You are not allowed to read pods web-1");
   expect(screen.getByText("ann cannot get pods")).toBeTruthy();
+});
+
+test("the page says when it may be outdated, and when it is not live any more", async () => {
+  const { service } = renderPod();
+  await screen.findByRole("heading", { name: /web-1/ });
+  service.becomeStale();
+  await screen.findByText("This may be outdated");
+  service.refuse("pods", { reason: "Forbidden", code: 403, message: "ann cannot get pods" });
+  const alert = await screen.findByText("The page is not live any more");
+  expect(alert.parentElement?.textContent).toContain("ann cannot get pods");
+  expect(screen.getByRole("heading", { name: /web-1/ })).toBeTruthy();
+});
+
+test("an address with a short name becomes the one that all links have", async () => {
+  const service = new FakeService();
+  service.set("pods", podValue("web-1"));
+  const history = renderPage(service, "/o/po/shop/web-1?tab=events");
+  await waitFor(() => {
+    expect(history.location.href).toBe("/o/pods/shop/web-1?tab=events");
+  });
+});
+
+test("the summary says what is wrong, of which parts the object is, and what it belongs to", async () => {
+  const service = new FakeService();
+  const { metadata } = podValue("web-1");
+  const container = { name: "main", image: "web", env: [{ name: "KEY", value: "hunter2" }] };
+  service.set("pods", {
+    metadata: {
+      ...metadata,
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web" }],
+    },
+    spec: { nodeName: "node-1", containers: [container] },
+    status: {
+      phase: "Failed",
+      reason: "Evicted",
+      message: "The node was low on memory",
+      containerStatuses: [{ name: "main", restartCount: 3, state: { running: {} }, ready: true }],
+      conditions: [{ type: "Ready", status: "False", reason: "PodFailed" }],
+    },
+  });
+  service.set("events", {
+    metadata: { name: "a", namespace: "shop", uid: "a" },
+    reason: "Evicted",
+    message: "The node had too little memory",
+  });
+  renderPage(service, "/o/pods/shop/web-1");
+  const findings = await screen.findByRole("region", { name: "What to know" });
+  expect(findings.textContent).toContain("Problem: The node evicted the pod");
+  expect(screen.getByRole("link", { name: "node-1" }).getAttribute("href")).toBe(
+    "/o/nodes/-/node-1",
+  );
+  const containers = screen.getByRole("region", { name: "Containers" });
+  expect(within(containers).getByText("3 restarts")).toBeTruthy();
+  expect(within(containers).getByText("KEY")).toBeTruthy();
+  expect(containers.textContent).not.toContain("hunter2");
+  expect(screen.getByRole("row", { name: /^Ready ?False ?PodFailed/ })).toBeTruthy();
+  const warnings = await screen.findByRole("region", { name: "Latest warnings" });
+  expect(warnings.textContent).toContain("The node had too little memory");
+  const owner = within(screen.getByRole("region", { name: "Metadata" })).getByRole("link");
+  expect(owner.getAttribute("href")).toBe("/o/replicaset.apps/shop/web");
+});
+
+test("the values of a secret are in no annotation that is shown", async () => {
+  const service = new FakeService();
+  const annotations = {
+    team: "web",
+    "kubectl.kubernetes.io/last-applied-configuration": "aHVudGVy",
+  };
+  service.set("secrets", { metadata: { name: "key", namespace: "shop", annotations }, data: {} });
+  renderPage(service, "/o/secrets/shop/key");
+  const metadata = await screen.findByRole("region", { name: "Metadata" });
+  expect(within(metadata).getByText("1 annotation")).toBeTruthy();
+  expect(metadata.textContent).not.toContain("aHVudGVy");
+});
+
+test("the chosen namespace goes along to other tabs", async () => {
+  const { history } = renderPod("?ns=shop");
+  fireEvent.click(await screen.findByRole("tab", { name: "YAML" }));
+  await waitFor(() => {
+    expect(history.location.search).toBe("?ns=shop&tab=yaml");
+  });
 });
 
 test("the tabs are used by keys, and have addresses", async () => {
@@ -65,30 +148,6 @@ test("objects without pods have no tab for logs", async () => {
   renderPage(service, "/o/configmaps/shop/settings");
   await screen.findByRole("tab", { name: "YAML" });
   expect(screen.queryByRole("tab", { name: "Logs" })).toBeNull();
-});
-
-test("without events the tab says so, and for how long they are kept", async () => {
-  renderPod("?tab=events");
-  await screen.findByText("There are no events.");
-  expect(screen.getByText(/keeps events for an hour/)).toBeTruthy();
-});
-
-test("the events of a reason stand together, warnings named", async () => {
-  const { service } = renderPod("?tab=events");
-  const event = (name: string, count: number) => ({
-    metadata: { name, namespace: "shop", creationTimestamp: "2026-01-01T00:00:00Z" },
-    type: "Warning",
-    reason: "BackOff",
-    message: "restarting failed container",
-    count,
-    involvedObject: { kind: "Pod", name: "web-1", namespace: "shop" },
-    lastTimestamp: "2026-01-01T00:00:00Z",
-  });
-  service.set("events", event("a", 2), event("b", 3));
-  const group = (await screen.findByRole("heading", { name: "BackOff" })).closest("article");
-  if (!group) throw new Error("the heading has no group");
-  expect(within(group).getByText("Warning")).toBeTruthy();
-  expect(within(group).getByText("5 times")).toBeTruthy();
 });
 
 test("the palette performs an action on the object that is shown", async () => {
