@@ -23,7 +23,7 @@ export default defineConfig({
     },
   },
   test: {
-    environment: "happy-dom",
+    environment: "node", // a test that needs a page says so in its first line
     include: ["test/**/*.test.{ts,tsx}"],
     testTimeout: 20_000, // only a failing test waits so long
   },

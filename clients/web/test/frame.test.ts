@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { KubeconnectError } from "@kubeconnect/client";
 import { expect, test } from "vitest";
 import { Replica } from "../src/session/replica.js";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
@@ -44,26 +45,26 @@ test("lines that are written while paused wait until the user continues", async 
 
 test("the search counts lines and goes from match to match", async () => {
   const { send } = await renderLogs();
-  for (const text of ["one error", "fine", "another error"]) send(text);
-  await screen.findByText("fine");
+  for (const text of ["one error", "fine", "another error", "last error"]) send(text);
+  await screen.findByText("last error");
   press("/");
   const field = screen.getByRole("searchbox", { name: "Search these lines" });
   expect(document.activeElement).toBe(field);
   type(field, "error");
-  expect(screen.getByText("2 lines")).toBeTruthy();
+  expect(screen.getByText("3 lines")).toBeTruthy();
   press("Enter");
-  expect(await screen.findByText("1 of 2 lines")).toBeTruthy();
+  expect(await screen.findByText("1 of 3 lines")).toBeTruthy();
   press("Enter");
-  expect(await screen.findByText("2 of 2 lines")).toBeTruthy();
+  expect(await screen.findByText("2 of 3 lines")).toBeTruthy();
   press("Enter", { shiftKey: true });
-  expect(await screen.findByText("1 of 2 lines")).toBeTruthy();
+  expect(await screen.findByText("1 of 3 lines")).toBeTruthy();
   await click("Next match");
-  expect(await screen.findByText("2 of 2 lines")).toBeTruthy();
+  expect(await screen.findByText("2 of 3 lines")).toBeTruthy();
   await click("Previous match");
-  expect(await screen.findByText("1 of 2 lines")).toBeTruthy();
+  expect(await screen.findByText("1 of 3 lines")).toBeTruthy();
   const marks = [...document.querySelectorAll("mark")];
-  expect(marks.map(({ textContent }) => textContent)).toEqual(["error", "error"]);
-  expect(screen.getByRole("button", { name: "Resume" })).toBeTruthy(); // the match stays in sight
+  expect(marks.map(({ textContent }) => textContent)).toEqual(["error", "error", "error"]);
+  await screen.findByRole("button", { name: "Resume" }); // the match stays in sight
 });
 
 test("the lines of a container can be hidden", async () => {
@@ -117,6 +118,7 @@ test("Space stops the lines and lets them continue, and so does scrolling up", a
   await screen.findByText("first line");
   press(" ");
   await click("Resume");
+  await screen.findByRole("button", { name: "Pause" });
   fireEvent.wheel(screen.getByRole("log"), { deltaY: -10 });
   await screen.findByRole("button", { name: "Resume" });
 });

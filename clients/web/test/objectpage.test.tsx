@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { deploymentValue, FakeService, podValue, press, renderPage, search } from "./fixture.js";
@@ -103,6 +104,7 @@ test("the summary says what is wrong, of which parts the object is, and what it 
   const warnings = await screen.findByRole("region", { name: "Latest warnings" });
   expect(warnings.textContent).toContain("The node had too little memory");
   const owner = within(screen.getByRole("region", { name: "Metadata" })).getByRole("link");
+  expect(owner.textContent).toBe("web");
   expect(owner.getAttribute("href")).toBe("/o/replicaset.apps/shop/web");
 });
 

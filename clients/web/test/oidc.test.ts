@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loadIssuer, type Issuer } from "../src/session/issuer.js";
 import { beginSignIn, completeSignIn } from "../src/session/oidc.js";

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { Code, ConnectError } from "@connectrpc/connect";
 import { screen, within } from "@testing-library/react";
 import { expect, test } from "vitest";

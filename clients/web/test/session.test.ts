@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { Code, createClient } from "@kubeconnect/client";
 import { ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

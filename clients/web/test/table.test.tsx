@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
@@ -310,9 +311,14 @@ test("a type that the cluster does not have is named", async () => {
   await screen.findByText("The cluster has no resource with the name nothings");
 });
 
-test("a selector is applied when the user leaves its input, and marked when it is refused", async () => {
+test("a selector is applied by Enter and by leaving its input, and marked when it is refused", async () => {
   const { service, history } = renderPods();
   const input = await screen.findByRole("searchbox", { name: "Label selector" });
+  type(input, "app=web");
+  fireEvent.keyDown(input, { key: "Enter" });
+  await waitFor(() => {
+    expect(history.location.search).toBe("?labels=app%3Dweb");
+  });
   type(input, "app=");
   fireEvent.blur(input);
   await waitFor(() => {

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { act, render, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import { Age } from "../src/ui/age.js";

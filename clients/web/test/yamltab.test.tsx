@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { Code, ConnectError } from "@connectrpc/connect";
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
