@@ -267,6 +267,7 @@ func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
 // TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor filters by a field that no pod has, at first
 // in one of the namespaces that the caller can read.
 func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
+	t.Parallel()
 	rights := servertest.NewFakeRights(servertest.Some("default"))
 	s := withRights(t, servertest.TwoNamespaces(), rights)
 	stream, err := responses.Of(s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"}))

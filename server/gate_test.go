@@ -95,6 +95,7 @@ const (
 )
 
 func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
+	t.Parallel()
 	named := authenticatorFunc(func(http.Header) (auth.Identity, error) { return auth.Identity{}, auth.ErrUnauthenticated })
 	s := newServiceOf(t, servertest.PodsAPI(), Config{Edge: edge.Config{Authenticator: named}, Authorizer: servertest.NewFakeRights(auth.Namespaces{})})
 	for version, send := range versions {
@@ -176,8 +177,10 @@ func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
 }
 
 func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
+	t.Parallel()
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			api, entered, leave := servertest.PodsAPI(), make(chan struct{}), make(chan struct{})
 			api.Change = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				entered <- struct{}{}

@@ -100,6 +100,7 @@ func TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses(t *testing.T) {
 // TestList_WaitsForAllDeletionsOfItsVersion continues a list at a replica that knows one deletion
 // at the list's version, and cannot find out whether there were more.
 func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
+	t.Parallel()
 	api := servertest.ManyPodsAPI(6, "100")
 	api.List = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusServiceUnavailable) })
 	s := newService(t, api, auth.KubeconfigAuthenticator{})

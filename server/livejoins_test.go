@@ -85,6 +85,7 @@ func nodeType(label string) string {
 
 // TestLiveJoins_RowsFollowRelatedObjects changes, deletes and creates a node, and moves a pod.
 func TestLiveJoins_RowsFollowRelatedObjects(t *testing.T) {
+	t.Parallel()
 	api := liveJoinedAPI()
 	c := watchJoined(t, newService(t, api, auth.KubeconfigAuthenticator{}), podsWithNodes(2))
 	c.until("web-1 " + nodeType("large") + ", web-2 j=0")
@@ -183,6 +184,7 @@ func TestLiveJoins_FollowPermissions(t *testing.T) {
 // TestLiveJoins_OwnersAreFollowed watches pods with their deployment, whose replica set is deleted
 // and recreated.
 func TestLiveJoins_OwnersAreFollowed(t *testing.T) {
+	t.Parallel()
 	api := liveJoinedAPI()
 	set := api.Of["replicasets"][0]
 	c := watchJoined(t, newService(t, api, auth.KubeconfigAuthenticator{}), &kubeconnectv1.WatchRequest{
@@ -211,6 +213,7 @@ func TestLiveJoins_NamesSurviveChangesOfARow(t *testing.T) {
 
 // TestLiveJoins_IndexesAreCharged has less memory than the first part of an index.
 func TestLiveJoins_IndexesAreCharged(t *testing.T) {
+	t.Parallel()
 	s, _, charged := keptService(t, 4<<20)
 	request := &kubeconnectv1.WatchRequest{Resource: "nodes", Limit: 5, Joins: []*kubeconnectv1.Join{{Name: "j", Type: names, Resource: "pods", Path: "spec.nodeName"}}}
 	statustest.WantOverLimit(t, watchError(t.Context(), s, request), "too much memory is kept")

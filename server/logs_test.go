@@ -134,6 +134,7 @@ func TestLogs_AreSentInCompleteLines(t *testing.T) {
 }
 
 func TestLogs_PartialLinesAreSentWhenTheLogPauses(t *testing.T) {
+	t.Parallel()
 	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\npassw"
 	log.want("one\n")
@@ -146,6 +147,7 @@ func TestLogs_PartialLinesAreSentWhenTheLogPauses(t *testing.T) {
 
 // TestLogs_SilentLogsSendEmptyMessages waits for an empty piece.
 func TestLogs_SilentLogsSendEmptyMessages(t *testing.T) {
+	t.Parallel()
 	_, source, log := logging(t, servertest.NewFakeRights(servertest.Some("y")))
 	source.writes <- "one\n"
 	log.want("one\n")
@@ -230,6 +232,7 @@ func TestLogs_EndWithTheCredential(t *testing.T) {
 // TestLogs_WaitWhilePermissionsCannotBeReviewed makes the cluster available again at the end: only
 // then is the log sent that was written before.
 func TestLogs_WaitWhilePermissionsCannotBeReviewed(t *testing.T) {
+	t.Parallel()
 	rights := servertest.NewFakeRights(servertest.Some("y"))
 	_, source, log := logging(t, rights)
 	rights.Change(func() { rights.Away = true })

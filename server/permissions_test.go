@@ -263,6 +263,7 @@ func TestStream_EndsWithItsCredential(t *testing.T) {
 }
 
 func TestStream_EndsWhenItsCredentialExpires(t *testing.T) {
+	t.Parallel()
 	rights := servertest.NewFakeRights(servertest.Some("default"))
 	s := withRights(t, servertest.TwoNamespaces(), rights)
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil { // fills the cache
@@ -282,6 +283,7 @@ func TestStream_EndsWhenItsCredentialExpires(t *testing.T) {
 // TestStream_PausesWhilePermissionsAreUnknown changes a pod while the cluster cannot be asked: the
 // event is sent when the cluster can be asked again, and not before.
 func TestStream_PausesWhilePermissionsAreUnknown(t *testing.T) {
+	t.Parallel()
 	for name, unknown := range map[string]func(*servertest.FakeRights){
 		"the cluster is away":             func(rights *servertest.FakeRights) { rights.Away = true },
 		"there is no turn to be asked in": func(rights *servertest.FakeRights) { rights.Refused = apierrors.NewTooManyRequests("later", 1) },

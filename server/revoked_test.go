@@ -86,6 +86,7 @@ func openSmall(t *testing.T, s *service, method, request string) io.Reader {
 
 // A stream that is not read ends when the permission is revoked, whatever is waiting to be read.
 func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
+	t.Parallel()
 	for what, stream := range map[string]struct{ method, request string }{
 		"Watch":                    {"Watch", `{"resource":"pods"}`},
 		"WatchMany":                {"WatchMany", `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`},
@@ -102,6 +103,7 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 			"no credential":   {func(rights *servertest.FakeRights) { rights.Refused = auth.ErrUnauthenticated }, "unauthenticated"},
 		} {
 			t.Run(what+" with "+name, func(t *testing.T) {
+				t.Parallel()
 				rights, metrics := servertest.NewFakeRights(servertest.Some("default", "other")), observe.NewMetrics()
 				s := newServiceOf(t, servertest.LargePods(10), Config{Edge: edge.Config{Authenticator: rights, Metrics: metrics}, Authorizer: rights})
 				openUnread(t, s, stream.method, stream.request)

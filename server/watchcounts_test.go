@@ -190,6 +190,7 @@ func TestWatchCounts_FollowsPermissions(t *testing.T) {
 }
 
 func TestWatchCounts_SendsNoChangesWhilePermissionsCannotBeChecked(t *testing.T) {
+	t.Parallel()
 	api, rights := servertest.PodsAPI(), servertest.NewFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, api, rights)
 	c := watchCounts(t, s, countsOf("spec.nodeName"))
@@ -212,6 +213,7 @@ func TestWatchCounts_SendsNoChangesWhilePermissionsCannotBeChecked(t *testing.T)
 }
 
 func TestWatchCounts_CombinesChangesWithinTheInterval(t *testing.T) {
+	t.Parallel()
 	api := servertest.PodsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := countsOf("spec.nodeName")
