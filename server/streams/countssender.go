@@ -21,6 +21,13 @@ import (
 )
 
 // countsSender sends the responses of live counts. It is owned by the goroutine that follows them.
+//
+// A follower, which all streams with the same question share, has the current counts. A response has the groups that have
+// changed since the moment of the response before. A change therefore costs each stream only the groups that it changes, and
+// a client that reads slowly receives the sum of several changes, not each of them.
+//
+// Unlike events, counts of one scope cannot be reduced to another scope. When the scope changes, the counts end with
+// errRescoped, and countsPart follows new ones.
 type countsSender struct {
 	// Set once.
 	outlet   outlet[*kubeconnectv1.WatchCountsResponse]
@@ -33,10 +40,13 @@ type countsSender struct {
 	counted *liveCounts // that are followed; set by attach, like leased
 	leased  leasedStream
 
-	total     counts.Group // the total that was sent last
-	warnings  []string     // those of the moment that was sent last
-	sentAt    time.Time    // when the last response began to be sent
-	changedAt time.Time    // when the last response with changes had been sent
+	// What the client has, in addition to counted.at and counted.held. Recorded after a response was sent.
+	total    counts.Group // the total that was sent last
+	warnings []string     // the warnings of the moment that was sent last
+
+	// When the next response is due: BookmarkInterval after sentAt, or for changes interval after changedAt.
+	sentAt    time.Time // when the last response began to be sent; zero if a response is due at once
+	changedAt time.Time // when the last response with changes had been sent
 }
 
 // errRescoped ends the use of counts whose scope is no longer that of the lease. It is never returned
@@ -51,7 +61,7 @@ func (s *countsSender) whileWaiting(ctx context.Context, begin *waitingStream, f
 }
 
 // follow sends the counts, and changes to them, until the client disconnects, the stream ends, or the
-// scope changes, which is errRescoped.
+// scope changes, which is errRescoped. It closes c.
 func (s *countsSender) follow(ctx context.Context, c *liveCounts) error {
 	defer c.close()
 	s.attach(c)
@@ -67,15 +77,15 @@ func (s *countsSender) attach(c *liveCounts) {
 // scope implements source.
 func (s *countsSender) scope() auth.Namespaces { return s.counted.scope }
 
-// rescope implements source.
+// rescope implements source. It ends these counts: see countsPart.follow.
 func (s *countsSender) rescope(context.Context) error { return errRescoped }
 
-// markedAt implements source.
+// markedAt implements source. Every response has the freshness of the counts.
 func (s *countsSender) markedAt() (time.Time, bool) {
 	return s.sentAt, s.counted.at.Epoch != 0 && !s.sentAt.IsZero()
 }
 
-// repeat implements source. It sends the counts that the client has.
+// repeat implements source. It sends the counts that the client has: the total and the aggregates, without groups.
 func (s *countsSender) repeat(ctx context.Context, stale bool) error {
 	if stale {
 		defer func() { s.sentAt = time.Time{} }() // a response reports at once that the counts are current again
@@ -102,18 +112,20 @@ func (s *countsSender) next(ctx context.Context, changed <-chan struct{}) error 
 	}
 	switch {
 	case err == nil:
+		// The turn only delays this response. It ends at once, because send waits for memory and for the client.
 		endTurn, err := fairqueue.BeginTurn(ctx)
 		if err == nil {
 			endTurn()
 		}
 		return err
 	case ctx.Err() == nil && quiet.Err() != nil:
-		return nil
+		return nil // nothing was sent for BookmarkInterval: the response has no changes, or none that are due
 	}
 	return err
 }
 
-// awaitChange blocks until the counts, or whether they are stale, are not as the client has them.
+// awaitChange blocks until the counts, or whether they are stale, are not as the client has them. A publication that leaves
+// the counts as they are moves counted.at: otherwise the next Wait would return at once.
 func (s *countsSender) awaitChange(ctx context.Context, interrupt <-chan struct{}) error {
 	c := s.counted
 	for changed := false; !changed; {
@@ -146,14 +158,17 @@ func (s *countsSender) awaitInterval(ctx context.Context, interrupt <-chan struc
 	}
 }
 
-// countsUpdate is what leads from the counts that the client has to those of a moment.
+// countsUpdate is what leads from the counts that the client has to the counts of a moment.
 type countsUpdate struct {
 	counts.Difference
 	at      follow.Moment
-	changed bool
+	changed bool // it has a change, after which the interval begins again
 }
 
 // send implements source. It sends the difference to the published counts, but no changes before the interval has passed.
+//
+// Memory is reserved before the difference is read, and the charge for the client's groups is resized before encode records
+// them. An error until then is returned under a valid lease. After encode, the response must be sent, or the counts must end.
 func (s *countsSender) send(ctx context.Context) error {
 	c := s.counted
 	if err := s.part.Settle(false); err != nil {
@@ -164,6 +179,7 @@ func (s *countsSender) send(ctx context.Context) error {
 		return s.permittedError(ctx, err)
 	}
 	defer held.Release()
+	// The wait for memory may have been long, so the difference is read only now.
 	update, err := s.update()
 	if err == nil && len(update.Groups) > 0 {
 		err = c.keeping.Resize(update.HeldBytes())
@@ -174,6 +190,7 @@ func (s *countsSender) send(ctx context.Context) error {
 	if err := s.sendPermitted(ctx, held, s.encode(update)); err != nil {
 		return err
 	}
+	// The client has the counts of the update from here on.
 	s.part.NoteBegun(ctx)
 	c.at, s.total, s.warnings = update.at, update.Total, update.at.Warnings
 	if update.changed {
@@ -188,7 +205,7 @@ func (s *countsSender) permittedError(ctx context.Context, err error) error {
 	return s.leased.send(ctx, s.check, func() error { return err })
 }
 
-// reserve reserves memory for the next response.
+// reserve reserves memory for the next response, as large as it would be now.
 func (s *countsSender) reserve(ctx context.Context) (budget.Held, error) {
 	c := s.counted
 	size := 0
@@ -200,7 +217,13 @@ func (s *countsSender) reserve(ctx context.Context) (budget.Held, error) {
 	return s.memory.ReserveMessage(ctx, size, s.asJSON)
 }
 
-// update reads the next update.
+// update reads the next update:
+//
+//   - before the interval has passed, the counts that the client has, at their moment, with the current staleness;
+//   - after a new epoch, all groups: the follower has another state, whose generations say nothing about the state before;
+//   - otherwise, the groups that have changed since the generation that the client has.
+//
+// The groups are copied under the follower's lock, and encoded without it.
 func (s *countsSender) update() (update countsUpdate, err error) {
 	c := s.counted
 	due := c.at.Epoch == 0 || time.Since(s.changedAt) >= s.interval
@@ -219,7 +242,8 @@ func (s *countsSender) update() (update countsUpdate, err error) {
 	return update, err
 }
 
-// encode returns an update as a response, which the client must receive: it has the groups then.
+// encode returns an update as a response, which the client must receive: it records that the client has the groups. A group
+// that has changed back to what the client has is left out. Without groups and without a reset, encode records nothing.
 func (s *countsSender) encode(update countsUpdate) *kubeconnectv1.WatchCountsResponse {
 	c := s.counted
 	response := &kubeconnectv1.WatchCountsResponse{
@@ -230,13 +254,14 @@ func (s *countsSender) encode(update countsUpdate) *kubeconnectv1.WatchCountsRes
 		Freshness:       encode.Freshness(update.at.Freshness),
 	}
 	if update.Reset {
-		c.held = counts.Held{}
+		c.held = counts.Held{} // the client drops its groups
 	}
 	for _, group := range update.Groups {
 		if encoded := s.plan.Encode(group); c.held.Take(group, encoded) {
 			response.Groups = append(response.Groups, encoded)
 		}
 	}
+	// What describes the stream is sent with each reset, and warnings also when they have changed.
 	if update.Reset {
 		resource := c.lease.Request.Resource
 		response.Resource, response.Source = encode.Kind(resource), sourceOf(resource)
@@ -248,14 +273,16 @@ func (s *countsSender) encode(update countsUpdate) *kubeconnectv1.WatchCountsRes
 	return response
 }
 
-// sendPermitted sends a response under a valid lease.
+// sendPermitted sends a response under a valid lease. If the lease is renewed before, the same response is sent under the new
+// lease, unless its scope is another one.
 func (s *countsSender) sendPermitted(ctx context.Context, held budget.Held, response *kubeconnectv1.WatchCountsResponse) error {
 	return s.leased.send(ctx, s.check, func() error {
 		return s.sendUnder(ctx, s.counted.lease, streamlife.Guard{Contended: held.Awaited}, response)
 	})
 }
 
-// check returns errRescoped if the lease has another scope than the counts.
+// check returns errRescoped if the lease has another scope than the counts. More permissions end the counts too: the response
+// would be permitted, but its counts would not cover the namespaces of the lease.
 func (s *countsSender) check() error {
 	if !s.counted.lease.Scope.Equal(s.counted.scope) {
 		return errRescoped
@@ -269,9 +296,10 @@ func (s *countsSender) sendUnder(ctx context.Context, lease *access.Lease, guard
 	return s.outlet(ctx, lease, guarded, response)
 }
 
-// liveCounts are the counts of a selection in one scope, and what the client has of them.
+// liveCounts are the counts of a selection in one scope, and what the client has of them. They are made by
+// Watches.followCounts, and then belong to the countsSender, which closes them.
 type liveCounts struct {
-	// Set once.
+	// Set once. The lease is the lease of the stream, which outlives the counts of one scope.
 	lease    *access.Lease
 	scope    auth.Namespaces // the scope of the selection
 	related  reads.Relation
@@ -285,7 +313,8 @@ type liveCounts struct {
 	keeping *ledger.Charge // for held
 }
 
-// close releases everything that belongs to this stream alone.
+// close releases everything that belongs to this stream alone. A private cache ends last: Leave returns when the
+// follower no longer uses it.
 func (c *liveCounts) close() {
 	c.follower.Leave(c.account)
 	c.keeping.Release()

@@ -26,13 +26,16 @@ func (w *Watches) Follow(ctx context.Context, params WatchParams, to Receiver) e
 
 // eventReceiver hands the events of one watch to a Receiver, under the lease of the watch. It is owned by the goroutine that
 // follows the watch.
+//
+// It differs from an eventSender in what has no use inside the service: no encoding, no tokens, no memory of messages, and
+// no bookmarks. Leases are the same, because what the Receiver makes of the events is sent to the caller.
 type eventReceiver struct {
-	to       Receiver
-	uncovers bool // the Receiver does not know yet which namespaces the events cover
+	to       Receiver // set once
+	uncovers bool     // the Receiver does not know yet which namespaces the events cover
 
 	watch  *followedWatch // that is followed; set by follow, like leased
 	leased leasedStream
-	batch  watchBatch // that next has found
+	batch  watchBatch // that next has found; empty while the watch waits
 }
 
 // whileWaiting implements watchSender.
@@ -54,7 +57,7 @@ func (r *eventReceiver) notify(ctx context.Context, lease *access.Lease, warning
 	return r.to.Notify(ctx, append(coverage, warnings...), namespaces, len(namespaces) == 0)
 }
 
-// follow implements watchSender.
+// follow implements watchSender. It closes the watch.
 func (r *eventReceiver) follow(ctx context.Context, w *followedWatch) error {
 	defer w.close()
 	r.watch, r.leased = w, leasedStream{w.lease, r}
@@ -80,6 +83,7 @@ func (r *eventReceiver) send(ctx context.Context) error {
 		}
 		return nil
 	}
+	// Each event is checked alone, because receiving an event can take long: Receive waits for the goroutine that reads logs.
 	for _, event := range batch.Events {
 		err := r.leased.send(ctx, check, func() error { return r.to.Receive(ctx, r.watch.lease.Scope, event) })
 		if errors.Is(err, errNarrowed) {
@@ -92,7 +96,7 @@ func (r *eventReceiver) send(ctx context.Context) error {
 	return nil
 }
 
-// rescope implements source.
+// rescope implements source. The Receiver is notified of the new namespaces before the next event.
 func (r *eventReceiver) rescope(ctx context.Context) error {
 	r.uncovers = true
 	return r.watch.rescope(ctx)

@@ -17,7 +17,7 @@ import (
 )
 
 // outlet sends a response under an access lease; see [access.Lease.Send]. It does not retain the
-// response.
+// response. It returns [access.ErrDue], and has sent nothing, if the lease must be renewed first.
 type outlet[R any] func(ctx context.Context, under *access.Lease, guarded streamlife.Guard, response R) error
 
 // outletTo returns the outlet of a stream that has one part.
@@ -28,7 +28,15 @@ func outletTo[R any](stream interface{ Send(*R) error }) outlet[*R] {
 }
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
+//
+// A batch is sent as messages, and each message under a lease that is valid when it begins to be sent. When permissions change
+// within a batch:
+//
+//   - if the caller can read more, the rest of the batch is sent, and the watch switches to the new scope after it;
+//   - if the caller can read less, the rest of the batch is dropped, and the watch begins again with a snapshot;
+//   - if the caller can read nothing, the stream ends.
 type eventSender struct {
+	// Set once.
 	outlet   outlet[*kubeconnectv1.WatchResponse]
 	part     *streamlife.StreamPart
 	encoding kubeconnectv1.Encoding
@@ -36,16 +44,20 @@ type eventSender struct {
 	messages bool // the caller's codec needs decoded messages
 	memory   budget.Messages
 	metrics  *observe.Metrics
-	sent     observe.SentMessages // of the resource
+	sent     observe.SentMessages // of the resource; set by follow
 
 	watch  *followedWatch // that is followed; set by attach, like leased
 	leased leasedStream
 	batch  watchBatch // that next has found; empty while the stream waits
 
-	response    kubeconnectv1.WatchResponse // the next message
-	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
-	freshAt     time.Time                   // when the last message with a freshness began to be sent
-	lastContact time.Time                   // time as of which what has been sent is complete
+	// response is the next message. What describes the stream, such as its kind and its namespaces, is set before there is
+	// something to send, and stays until a message was sent. Events and token are set for one attempt to send.
+	response kubeconnectv1.WatchResponse
+
+	// What the client has.
+	delivered   *delivery // after everything that has been sent; nil if the client cannot resume there
+	freshAt     time.Time // when the last message with a freshness began to be sent
+	lastContact time.Time // time as of which what has been sent is complete
 }
 
 // delivery is the progress of a client.
@@ -71,13 +83,15 @@ func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) error {
 	return s.watch.source.NextUntil(ctx, changed, &s.batch)
 }
 
-// markedAt implements source. Nothing is repeated at a position that it cannot resume at.
+// markedAt implements source. Nothing is repeated at a position where the client cannot resume: a bookmark says that the
+// client has everything up to its version, and within a snapshot that is false.
 func (s *eventSender) markedAt() (time.Time, bool) { return s.freshAt, s.delivered != nil }
 
 // scope implements source.
 func (s *eventSender) scope() auth.Namespaces { return s.watch.scope }
 
-// rescope implements source.
+// rescope implements source. The part is unsettled from here until the next batch was sent: if the stream ended between,
+// its client would resume with a token of the scope before, which can lead to a snapshot.
 func (s *eventSender) rescope(ctx context.Context) error {
 	if err := s.part.Settle(false); err != nil {
 		return err
@@ -90,6 +104,7 @@ func (s *eventSender) rescope(ctx context.Context) error {
 // repeat implements source. It sends a bookmark of what the client has, if it can be resumed there: the stream has not advanced
 // since its last batch.
 func (s *eventSender) repeat(ctx context.Context, stale bool) error {
+	// The lease can be renewed later without any change in the cache, so the bookmark that reports it must be requested.
 	if stale {
 		s.watch.source.RequestBookmark()
 	}
@@ -101,7 +116,8 @@ func (s *eventSender) repeat(ctx context.Context, stale bool) error {
 	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
 }
 
-// setKind sets the kind, the source and the namespaces of the stream in the next response.
+// setKind sets the kind, the source and the namespaces of the stream in the next response. The client receives them with the
+// first message, with each RESET, and after a change of the scope.
 func (s *eventSender) setKind(metadataOnly bool, lease *access.Lease) {
 	resource := lease.Request.Resource
 	s.response.Resource = encode.ShownKind(encode.Kind(resource), metadataOnly)
@@ -113,16 +129,20 @@ func (s *eventSender) setKind(metadataOnly bool, lease *access.Lease) {
 func (s *eventSender) send(ctx context.Context) error {
 	batch := &s.batch
 	defer batch.done()
+
+	// What the first message of the batch has in addition.
 	if batch.Events[0].Type == informerhub.Reset {
 		s.setKind(s.watch.metadataOnly, s.watch.lease)
 		s.part.NoteReset(ctx)
 	}
+	// Only Synced and Bookmark say that the client has everything. They are the last event of their batch.
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
 		freshness = encode.Freshness(batch.Freshness)
 	}
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
+
 	err := s.sendBatch(ctx, batch, freshness)
 	if err == nil && freshness != nil {
 		s.part.NoteBegun(ctx)
@@ -130,6 +150,7 @@ func (s *eventSender) send(ctx context.Context) error {
 	if contact := batch.Freshness.LastContact; err == nil && contact.After(s.lastContact) {
 		s.lastContact = contact
 	}
+	// The response may have been filled for the message that was not sent, and no position describes a part of a batch.
 	if errors.Is(err, errNarrowed) {
 		s.response.Reset()
 		s.delivered = nil
@@ -142,6 +163,11 @@ func (s *eventSender) send(ctx context.Context) error {
 // all of it. It is never returned to callers.
 var errNarrowed = errors.New("the caller can read less")
 
+// sendBatch sends the messages of a batch. Between both calls of Settle the stream is not ended in favor of another replica,
+// because the client could not resume there.
+//
+// The memory is reserved before the first message is encoded, and released after the last one was sent. It covers the objects
+// of the batch, which stay in memory until then, and one message.
 func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshness *kubeconnectv1.Freshness) error {
 	if err := s.part.Settle(false); err != nil {
 		return err
@@ -160,6 +186,7 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 		}
 		s.sent.Add(encoded.Count, batch.Since)
 		call.NoteObjects(ctx, encoded.Count)
+		// Not before: repeat names this position while the next message waits for a lease.
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
 			s.delivered = &delivery{position.Version, encoded.Token}
@@ -168,6 +195,8 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 	return s.part.Settle(s.delivered != nil)
 }
 
+// encoderOf returns the encoder of a batch. The tokens get the objects of the page before any of them is encoded. A batch of a
+// page is not shared, so its tokens, which list the objects of one client, never reach another stream.
 func (s *eventSender) encoderOf(batch *watchBatch) encode.Events {
 	size, _ := batch.Sizes()
 	s.watch.tokens = s.watch.tokens.WithHeld(batch.held)
@@ -178,6 +207,7 @@ func (s *eventSender) encoderOf(batch *watchBatch) encode.Events {
 }
 
 // sendPermitted sends a message of a batch under a valid lease. It returns errNarrowed if the caller can no longer read all of it.
+// It does not look whether the message itself names an object that is no longer permitted: the batch was read in one scope.
 func (s *eventSender) sendPermitted(ctx context.Context, batch *watchBatch, held budget.Held, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
 	check := func() error {
 		if !access.Covers(s.watch.lease.Scope, s.watch.scope) || batch.permitted != nil && !batch.permitted() {
@@ -187,14 +217,18 @@ func (s *eventSender) sendPermitted(ctx context.Context, batch *watchBatch, held
 	}
 	return s.leased.send(ctx, check, func() error {
 		s.response.Freshness = freshness
-		if encoded.Token != "" {
+		if encoded.Token != "" { // the message ends the page, and its state is true after it
 			s.response.Page = batch.page
 		}
 		return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded)
 	})
 }
 
+// sendEncoded sends the encoded events of one message with what the response has already. After ErrDue the events and the token
+// are removed from the response, because a repeated bookmark may be sent before the next attempt. What else the response has is
+// sent with the next message, whichever that is.
 func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, encoded encode.Response) error {
+	// The time before sending: while a client reads slowly, the message becomes old.
 	if s.response.Freshness != nil {
 		s.freshAt = time.Now()
 	}
@@ -218,7 +252,8 @@ func (s *eventSender) whileWaiting(ctx context.Context, waiting *waitingWatch, b
 }
 
 // sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
-// token remains valid.
+// token remains valid: a client that keeps only the last token must not lose its position. It is sent
+// without a lease, because it says nothing about objects.
 func (s *eventSender) sendWaiting(ctx context.Context, waiting *waitingWatch) error {
 	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
 	s.response.ResumeToken, s.response.Freshness = waiting.params.resumeToken, waiting.freshness()

@@ -20,27 +20,38 @@ type (
 	versionHash [4]byte
 )
 
-// heldObject is an object of a page as the client has it.
+// heldObject is an object of a page as the client has it. It is a value: a page is a slice of them, which is replaced when the
+// page changes.
+//
+// An object that the client has from a stream that it resumed is known only by the two hashes of the resume token. It can be
+// recognized and compared, and it cannot be sent again.
 type heldObject struct {
 	id      objectID
-	version versionHash
+	version versionHash         // of the state that was sent last: the resource version, and the results of joins
 	object  *informerhub.Object // nil if the client has it from a stream that it resumed
-	joined  joinedResult        // without a message once it was sent
+	joined  joinedResult        // without a message once it was sent: the hash is enough to compare
 }
 
-// pageChange is one step from a page to the next one.
+// pageChange is one step from a page to the next page.
 type pageChange struct {
 	kind  informerhub.EventType // Added, Modified or Deleted
-	place encode.Place
-	from  heldObject // the client's state; without an object for Added
-	to    heldObject // the next state; without an object for Deleted
+	place encode.Place          // in the page after the steps before this step
+	from  heldObject            // the client's state; without an object for Added
+	to    heldObject            // the next state; without an object for Deleted
 }
 
-// pageDifference returns the changes that lead from a page to the next one: deletions first, and
+// pageDifference returns the changes that lead from a page to the next page: deletions first, and
 // then, in the order of the next page, the objects that are added, moved or modified. Each place is
-// that after the changes before it. As few objects as possible are moved. same reports whether two
-// states of an object are the same for the client.
+// the place after the changes before it. As few objects as possible are moved. same reports whether
+// two states of an object are the same for the client.
+//
+// A client applies the changes one after the other: it removes the object from its place, or from the
+// place where it has the object, and inserts the object at the place of the change. A prefix of the
+// changes therefore also leads to a page, which applied returns.
+//
+// The time is quadratic in the number of objects, which is at most maxInPage.
 func pageDifference(held, next []heldObject, same func(held, next heldObject) bool) []pageChange {
+	// Deletions come first, so that the objects that are left are exactly the objects of both pages.
 	wanted := make(map[objectID]int, len(next)) // places by object
 	for i, object := range next {
 		wanted[object.id] = i
@@ -50,6 +61,7 @@ func pageDifference(held, next []heldObject, same func(held, next heldObject) bo
 	for _, object := range left {
 		known[object.id] = object
 	}
+	// left is changed step by step, as the client changes its page. Before at, it has the objects of the next page.
 	stays := unmoved(left, wanted)
 	at := 0 // place of the next object in left
 	for _, object := range next {
@@ -60,8 +72,10 @@ func pageDifference(held, next []heldObject, same func(held, next heldObject) bo
 			change.kind = informerhub.Added
 			left = slices.Insert(left, at, object)
 		case stays[object.id]:
+			// Objects between at and the object are moved later, to places behind it.
 			at += slices.IndexFunc(left[at:], object.isSame)
 		default:
+			// The object is moved. It may have been passed already: then at moves back with the objects behind it.
 			from := slices.IndexFunc(left, object.isSame)
 			left = slices.Delete(left, from, from+1)
 			if from < at {
@@ -79,7 +93,8 @@ func pageDifference(held, next []heldObject, same func(held, next heldObject) bo
 	return changes
 }
 
-// applied returns a page after some changes. An object that only moves remains as the client has it.
+// applied returns a page after some changes. An object that only moves remains as the client has it: the event of a
+// move has no content, so the client keeps the state that it has, with the hash of that state.
 func applied(held []heldObject, changes []pageChange) []heldObject {
 	page := slices.Clone(held)
 	for _, change := range changes {
@@ -104,8 +119,8 @@ func applied(held []heldObject, changes []pageChange) []heldObject {
 // isSame reports whether other is the same object, possibly in another state.
 func (h heldObject) isSame(other heldObject) bool { return h.id == other.id }
 
-// removed returns the deletions of the objects that are not wanted, the last one first, and the
-// others.
+// removed returns the deletions of the objects that are not wanted, and the objects that are left. The
+// last object is deleted first, so that no deletion changes the place of a following deletion.
 func removed(held []heldObject, wanted map[objectID]int) (changes []pageChange, left []heldObject) {
 	for i, object := range slices.Backward(held) {
 		if _, ok := wanted[object.id]; !ok {
@@ -121,7 +136,8 @@ func removed(held []heldObject, wanted map[objectID]int) (changes []pageChange, 
 }
 
 // unmoved returns the largest set of objects that are in the same order in a page and in the next
-// one: a longest increasing subsequence of their next places.
+// page: a longest increasing subsequence of their next places. All other objects must be moved, so
+// the largest set needs the fewest events.
 func unmoved(left []heldObject, wanted map[objectID]int) map[objectID]bool {
 	var ends []int // index of the last object of the best subsequence of each length
 	previous := make([]int, len(left))
@@ -135,6 +151,7 @@ func unmoved(left []heldObject, wanted map[objectID]int) map[objectID]bool {
 		}
 		ends[length] = i
 	}
+	// The subsequence is read from its last object backwards.
 	stays := make(map[objectID]bool, len(ends))
 	if len(ends) > 0 {
 		for i := ends[len(ends)-1]; i >= 0; i = previous[i] {
@@ -147,7 +164,8 @@ func unmoved(left []heldObject, wanted map[objectID]int) map[objectID]bool {
 // heldObjectBytes is the size of a held object in a token.
 const heldObjectBytes = len(objectID{}) + len(versionHash{})
 
-// heldOf returns an object as a client has it, with the results of its joins.
+// heldOf returns an object as a client has it, with the results of its joins. Its version depends on the object and on its
+// joins alone, because the token of one replica is compared with the objects of another replica.
 func heldOf(object *informerhub.Object, joined joinedResult) heldObject {
 	held := heldObject{id: idOf(object), object: object, joined: joined}
 	version := sha256.Sum256(append([]byte(object.ResourceVersion()), joined.hash...))
@@ -155,6 +173,8 @@ func heldOf(object *informerhub.Object, joined joinedResult) heldObject {
 	return held
 }
 
+// idOf returns the identity of an object. It depends on the UID, so that an object that is deleted and created again is
+// another object.
 func idOf(object *informerhub.Object) (id objectID) {
 	sum := sha256.Sum256([]byte(object.Key() + "\x00" + object.UID()))
 	copy(id[:], sum[:])
@@ -170,7 +190,8 @@ func appendHeld(dst []byte, offset int, held []heldObject) []byte {
 	return dst
 }
 
-// parseHeld parses what appendHeld has appended.
+// parseHeld parses what appendHeld has appended. The bytes are from a client, and may have been made up: the number of
+// objects is bounded, and an identity that no object has leads only to an event that deletes it.
 func parseHeld(page []byte) (offset int, held []heldObject, err error) {
 	number, n := binary.Uvarint(page)
 	if n <= 0 || number > math.MaxInt32 || len(page[n:])%heldObjectBytes != 0 || len(page[n:]) > maxInPage*heldObjectBytes {

@@ -24,8 +24,8 @@ const (
 	joinInterval = time.Second
 	// kindsInterval is the time after which the kinds of owners are looked up again.
 	kindsInterval = 5 * time.Minute
-	// joinShare is the part of a processor that the joins of a stream may need: after they have been
-	// computed, the next look follows after this multiple of the time that it took.
+	// joinShare is the divisor of the part of a processor that the joins of a stream may need: after they
+	// have been computed, the next look follows after this multiple of the time that it took.
 	joinShare = 20
 	// maxJoinPause bounds that pause. Nothing within the limits computes for half a second: what takes
 	// longer has stood still, like the whole service, or has waited.
@@ -38,7 +38,8 @@ const (
 	maxJoinTurns = 8
 )
 
-// joinedResult are the results of the joins for one object.
+// joinedResult are the results of the joins for one object. The hash is kept for as long as the client has the object, and
+// the message only until it was sent: a page keeps 16 bytes for each object, not all of its related objects.
 type joinedResult struct {
 	hash    string // of message; empty without joins
 	message string // fields of the object's message; empty if the client has them
@@ -46,6 +47,15 @@ type joinedResult struct {
 
 // liveJoins keeps the joins of a page true, for what its stream's lease permits. Nil is no joins. It
 // is owned by the goroutine that follows the watch.
+//
+// Nothing reports which objects of a page a change of a related object concerns. So the page looks at the caches of the
+// related objects at an interval: if their revisions have changed, all objects of the page are joined again, and the
+// objects with other results are sent. In between, only objects that have themselves changed are joined. Both are paced by
+// the time that the computation takes: see joinShare.
+//
+// The results that a client has depend on three things: the objects, the related objects, and the permission to read them.
+// All objects are joined again when the related objects have changed (see revisions), and when the joins read something else
+// (see identity), as after a change of permissions. Both are recorded only when the results are in a batch: see settle.
 type liveJoins struct {
 	// Set once.
 	snapshots *reads.Snapshots
@@ -53,17 +63,18 @@ type liveJoins struct {
 	lease     *access.Lease
 	turns     *fairqueue.Queue // see newJoinTurns
 	account   ledger.Account   // of the stream
-	unsent    *ledger.Charge   // of results that were computed and are not sent yet
+	unsent    *ledger.Charge   // of results that were computed and are not sent yet; see livePage.release
 
-	// Resolved under the lease at resolvedAt.
+	// Resolved under the lease at resolvedAt. They are replaced together when the lease was renewed.
 	relater    *reads.Relater
 	page       *joins.Page
 	resolvedAt time.Time
-	permitted  []access.RelatedRead // what the results depend on
+	permitted  []access.RelatedRead // what the results depend on; see livePage.isPermitted
 	identity   joins.Identity       // of what the joins read
 	isChanged  bool                 // reports whether not all objects were joined since the identity changed
 	forgetAt   time.Time            // when the kinds of owners are looked up again
 
+	// When the related objects are looked at, and what was seen then.
 	revisions []informerhub.Revision // of the caches when all objects were joined last
 	fresh     informerhub.Freshness  // of the caches when they had these revisions last
 	checkAt   time.Time              // when the revisions are compared next
@@ -73,7 +84,8 @@ type liveJoins struct {
 	warnings  []string
 }
 
-// isOutdated reports whether the lease has been renewed since the joins were resolved.
+// isOutdated reports whether the lease has been renewed since the joins were resolved. The page is then read at once, so that
+// the joins are resolved under the new lease before anything else is computed.
 func (l *liveJoins) isOutdated() bool {
 	return l != nil && !l.resolvedAt.Equal(l.lease.RenewedAt)
 }
@@ -94,6 +106,7 @@ func (l *liveJoins) freshness(page informerhub.Freshness) informerhub.Freshness 
 	return reads.MergeFreshness(page, l.fresh)
 }
 
+// allWarnings returns the warnings of the last computation for all objects of the page.
 func (l *liveJoins) allWarnings() []string {
 	if l == nil {
 		return nil
@@ -101,7 +114,7 @@ func (l *liveJoins) allWarnings() []string {
 	return l.warnings
 }
 
-// resolve resolves the joins under the current lease.
+// resolve resolves the joins under the current lease. After an error the joins are as before, and isOutdated still holds.
 func (l *liveJoins) resolve(ctx context.Context) error {
 	at := l.lease.RenewedAt
 	relater := l.snapshots.Relater(l.params.Selection, l.lease.Request.Resource, l.lease.ScopeOf)
@@ -113,6 +126,7 @@ func (l *liveJoins) resolve(ctx context.Context) error {
 	if err := l.followKnown(ctx, relater, page); err != nil {
 		return err
 	}
+	// Most renewals change nothing: with the same identity, the results that the client has remain true.
 	if identity := page.Identity(); identity != l.identity {
 		l.identity, l.isChanged = identity, true
 	}
@@ -142,8 +156,9 @@ func reserving(charge *ledger.Charge, limit int) func(context.Context, int) erro
 	}
 }
 
-// newJoinTurns returns the queue for computations of joins of pages. A caller computes those of one page after
-// the other, because each computation holds memory, also while it waits for a processor.
+// newJoinTurns returns the queue for computations of joins of pages. A caller computes the joins of one page after
+// the other, because each computation holds memory, also while it waits for a processor. The number of waiting pages is not
+// bounded here: there are no more of them than streams.
 func newJoinTurns(limits gate.Limits) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "other joins", Total: maxJoinTurns, PerKey: limits.Part(maxJoinTurns, maxJoinTurns), Waiting: math.MaxInt})
 }
@@ -154,6 +169,9 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 	if l == nil {
 		return nil, nil
 	}
+
+	// Which objects are joined: all of them, or only the objects whose results are not known. An object is known by its
+	// pointer: a change of an object is another object.
 	all, err := l.isDue(ctx)
 	if err != nil {
 		return nil, err
@@ -169,9 +187,13 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 			return nil, err
 		}
 	}
+
+	// The revisions are read before the objects are joined: a change during the computation is seen at the next look.
 	fresh, revisions := l.currentFreshness(), l.currentRevisions()
 	l.took = 0
 	results, err := l.join(ctx, objects, known)
+
+	// When the next computation follows. Changed objects wait for joinInterval at most: they are sent with their results.
 	pause := min(joinShare*l.took, maxJoinPause)
 	l.restUntil = time.Now().Add(min(pause, joinInterval))
 	l.joinedAll = nil
@@ -183,7 +205,8 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 }
 
 // settle records that the results are in a batch. Without it, as when the caller's context ends before, all
-// objects are joined again.
+// objects are joined again. It does nothing if only some objects were joined, because the related objects of the others may
+// have changed.
 func (l *liveJoins) settle() {
 	if l != nil && l.joinedAll != nil {
 		l.joinedAll()
@@ -221,7 +244,7 @@ func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
 		}
 	}
 	if l.isChanged {
-		return true, nil
+		return true, nil // at once, without a pause: the caller may have lost a permission
 	}
 	if time.Now().Before(l.checkAt) {
 		return false, nil
@@ -231,14 +254,16 @@ func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
 	if !slices.Equal(l.revisions, l.currentRevisions()) {
 		return true, nil
 	}
-	l.fresh = fresh
+	l.fresh = fresh // the results are true as of now, although nothing was computed
 	return false, nil
 }
 
+// currentFreshness returns the freshness of the stalest of the caches of related objects.
 func (l *liveJoins) currentFreshness() informerhub.Freshness {
 	return l.relater.Freshness(informerhub.Freshness{LastContact: time.Now()})
 }
 
+// currentRevisions returns the revisions of the caches of related objects, in the order in which the joins were resolved.
 func (l *liveJoins) currentRevisions() []informerhub.Revision {
 	revisions := make([]informerhub.Revision, len(l.relater.Caches))
 	for i, cache := range l.relater.Caches {
@@ -247,7 +272,7 @@ func (l *liveJoins) currentRevisions() []informerhub.Revision {
 	return revisions
 }
 
-// join joins the objects without known results.
+// join joins the objects without known results. The results are in the order of the objects.
 func (l *liveJoins) join(ctx context.Context, objects []*informerhub.Object, known map[*informerhub.Object]joinedResult) ([]joinedResult, error) {
 	results := make([]joinedResult, len(objects))
 	var rows []*informerhub.Object
@@ -276,6 +301,10 @@ const hashBytes = 16
 
 // messages returns the fields of the messages of some objects with the results of their joins. all
 // reports whether these are all objects of the page, to which the warnings apply.
+//
+// What can wait for the network comes first, then the turn of the caller, then memory, then the processor slot. So a stream
+// that waits for a cache blocks no other page of its caller, and a turn is not kept while its stream waits for anything but a
+// processor. The indexes are released at the end; the messages remain charged to unsent.
 func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
 	charge, _ := l.account.Charge(0) // nothing fits always
 	defer charge.Release()
@@ -284,7 +313,7 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 		if err := l.relater.FollowOwners(ctx, page, rows); err != nil {
 			return nil, err
 		}
-		l.permitted = slices.Clone(l.lease.Related)
+		l.permitted = slices.Clone(l.lease.Related) // the kinds that were found may have added reads to the lease
 	}
 	endTurn, err := l.turns.Acquire(ctx, call.CallerKey(l.lease.Caller.Identity), 1)
 	if err != nil {

@@ -25,6 +25,14 @@ import (
 // follower, which all streams with the same selection and order share. The page reads its range after
 // each publication, and compares it with the objects that the client has. It is owned by the
 // goroutine that follows the watch.
+//
+// A batch is made in steps, and only the last step changes what the client has:
+//
+//	wait ─▶ read: the range, under the follower's lock ─▶ joins: results for new objects ─▶ batch: the difference
+//
+// Every step before can block, and can fail when its context ends. The next call then begins again with wait, and no
+// change is lost. After batch nothing can fail. The caller sends the batch, or calls Restart: held is then dropped, because
+// the client may have only a part of it.
 type livePage struct {
 	// Set once.
 	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
@@ -34,20 +42,23 @@ type livePage struct {
 	fields  *mask.Mask // of the objects that are sent; nil for all fields
 	joined  *liveJoins // nil for none
 
+	// What the next batch is made from.
 	selection *informerhub.Selection
 	follower  *follow.Follower[sorted.OrderKey, *sorted.Objects] // nil before it has joined the selection's
 	reached   string                                             // the version that the next follower must reach; empty for any
 	reset     bool                                               // the next batch begins with Reset
-	anchor    *sorted.Entry                                      // of params.after, at its last place; nil before it was found
-	resumed   []heldObject                                       // the objects of the page that was resumed; nil after the first read
-	first     *informerhub.ObjectName                            // the first of them that is still in the selection; nil for none
 
-	// What the client has after the last batch.
+	// Where the page begins, if the request names the object before it; see place.
+	anchor  *sorted.Entry           // of params.after, at its last place; nil before it was found
+	resumed []heldObject            // the objects of the page that was resumed; nil after the first read
+	first   *informerhub.ObjectName // the first of them that is still in the selection; nil for none
+
+	// What the client has after the last batch. Until that batch is sent, the client has less.
 	held     []heldObject
 	syncing  bool                     // it has received Reset, and no Synced since
 	state    *kubeconnectv1.PageState // nil before the first batch, unless the page was resumed
-	at       follow.Moment
-	warnings []string
+	at       follow.Moment            // of the last batch, also of a part of a page; zero before the first batch
+	warnings []string                 // that were sent last
 
 	// Of the last batch.
 	places       []encode.Place
@@ -56,11 +67,11 @@ type livePage struct {
 	bookmarkAt   time.Time                // of the last batch with Synced or Bookmark
 }
 
-// pageContent is what a page reads at once.
+// pageContent is what a page reads at once. All of it is of one moment.
 type pageContent struct {
 	objects []*informerhub.Object
-	offset  int
-	total   int
+	offset  int // number of objects of the selection before the page
+	total   int // number of objects of the selection
 	at      follow.Moment
 	results []joinedResult // of the objects; nil without joins
 }
@@ -69,7 +80,10 @@ type pageContent struct {
 const keptObjectBytes = 256
 
 // resume continues the page of a token at a position. Without a position, or if the position lies in
-// a history that was undone, only the place of the page is used.
+// a history that was undone, only the place of the page is used: the first batch begins with Reset.
+//
+// With a position, the first batch has the difference to the objects of the token. The follower must
+// reach the version of the position before: a page that is older would take the client back in time.
 func (p *livePage) resume(ctx context.Context, position *informerhub.Position, held []byte) error {
 	offset, objects, err := parseHeld(held)
 	if err != nil {
@@ -90,7 +104,7 @@ func (p *livePage) resume(ctx context.Context, position *informerhub.Position, h
 	return nil
 }
 
-// newer returns the newer one of two versions; an empty one is older than all others.
+// newer returns the newer of two versions. An empty version is older than any other version.
 func newer(a, b string) string {
 	if a == "" || b != "" && object.Older(a, b) {
 		return b
@@ -98,7 +112,8 @@ func newer(a, b string) string {
 	return a
 }
 
-// join joins the follower of the selection.
+// join joins the follower of the selection. A bookmark is due at once, so that the first batch is never empty: it shows
+// that the client is current, also if the page is exactly what the client has.
 func (p *livePage) join(ctx context.Context) error {
 	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
 	follower, err := p.pages.Join(ctx, question, func(func(int) error) *sorted.Objects {
@@ -108,6 +123,7 @@ func (p *livePage) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The cache has reached the version, but a follower publishes at an interval, and may be behind.
 	if p.reached != "" {
 		if err := follower.Reach(ctx, p.reached); err != nil {
 			follower.Leave(p.account)
@@ -118,19 +134,21 @@ func (p *livePage) join(ctx context.Context) error {
 	return nil
 }
 
-// Rescope implements eventSource. The next batch has the difference between the pages of both selections.
+// Rescope implements eventSource. The next batch has the difference between the pages of both selections. The follower is left
+// at once, and the next call of NextUntil joins the follower of the new selection, because Rescope must not block. That follower
+// is another one, and must have reached the version that the client has.
 func (p *livePage) Rescope(next *informerhub.Selection) {
 	p.Close()
 	p.selection, p.reached = next, p.at.Version
 }
 
-// Restart implements eventSource.
+// Restart implements eventSource. What the client has is dropped when the next batch is made; see heldNow.
 func (p *livePage) Restart(next *informerhub.Selection) {
 	p.Rescope(next)
 	p.reset = true
 }
 
-// Close implements eventSource.
+// Close implements eventSource. The page can be used again afterwards, as Rescope does.
 func (p *livePage) Close() {
 	if p.follower != nil {
 		p.follower.Leave(p.account)
@@ -158,6 +176,7 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}, int
 			return err
 		}
 		if len(batch.Events) > 0 {
+			// From here on the results of joins belong to the batch: they are released when it was sent.
 			*into = watchBatch{batch, p.places, p.changedState, p.token(), p.isPermitted, p.release}
 			return nil
 		}
@@ -166,7 +185,10 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}, int
 }
 
 // next returns the batch from the page that the client has to the page as it is now. It has no events if
-// the pages are the same. After the first page it keeps to the pace of the caller's streams.
+// the pages are the same. After the first page it keeps to the pace of the caller's streams. The first page
+// waits for no turn, because the caller has asked for it, and neither do the further parts of a page after a Reset.
+//
+// The turn ends before the batch is sent: a client that does not read must not keep the turn of its caller.
 func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
 	if p.at.Epoch != 0 && !p.syncing {
 		end, err := fairqueue.BeginTurn(ctx)
@@ -175,17 +197,22 @@ func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
 		}
 		defer end()
 	}
+	// The objects are immutable, so the content can be used after the follower has published again.
 	content, err := p.read()
 	if err != nil {
 		return informerhub.Batch{}, err
 	}
+	// The joins come before the processor slot: they can wait for a cache, which work in a slot must not.
 	if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
 		return informerhub.Batch{}, err
 	}
 	return p.batchInSlot(ctx, content)
 }
 
-// batchInSlot returns the batch of a page. It uses a processor slot if objects must be compared.
+// batchInSlot returns the batch of a page. It uses a processor slot if many objects, or large objects, must be compared.
+//
+// The wait for the slot is the last step that can fail. Only after it the results of the joins are settled: settled results
+// that no batch has would never reach the client.
 func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (informerhub.Batch, error) {
 	isLong := len(content.objects)+len(p.held) > shortPage || p.fields != nil && budget.IsLong(content.objects)
 	if isLong && !p.hasExactly(content) {
@@ -203,13 +230,16 @@ func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (inform
 // than a processor slot lasts, unless their fields must be read.
 const shortPage = 50
 
-// wait blocks until there is something to read, or a bookmark is due.
+// wait blocks until there is something to read, a bookmark is due, or related objects must be looked at.
 func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
+	// After a part of a page, the rest follows without a change. After a renewal, the joins are resolved again at once: the
+	// caller may have lost the permission for related objects that the client has.
 	if p.partial || p.joined.isOutdated() {
 		return nil
 	}
 	quiet, cancel := context.WithDeadline(ctx, p.joined.wakeBefore(p.bookmarkAt.Add(BookmarkInterval)))
 	defer cancel()
+	// Only the end of quiet alone means that time has passed. An interrupt, or the end of the follower, is returned.
 	err := p.follower.Wait(quiet, p.at, interrupt)
 	if err != nil && ctx.Err() == nil && quiet.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -217,7 +247,8 @@ func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
 	return err
 }
 
-// read reads the range of the page from the sorted objects.
+// read reads the range of the page from the sorted objects. Publications wait while it reads, so it copies the range, of at
+// most maxInPage pointers, and nothing else.
 func (p *livePage) read() (content pageContent, err error) {
 	if err := p.findResumed(); err != nil {
 		return pageContent{}, err
@@ -237,7 +268,17 @@ func (p *livePage) read() (content pageContent, err error) {
 	return content, err
 }
 
-// place returns the number of objects before the page.
+// place returns the number of objects before the page. It is called under the follower's lock.
+//
+// A page after an object follows that object wherever it moves. If the object leaves the selection, the page stays at the
+// object's last place in the order, so objects that are added before it still move the page. The place is, in this order:
+//
+//  1. behind params.after, while it is in the selection;
+//  2. at the last place of params.after;
+//  3. at the first object of a page that was resumed, if params.after has left the selection before;
+//  4. at the offset of that page, if its objects have left the selection too.
+//
+// Without any of these, the object before the page was never there, which is an error of the request.
 func (p *livePage) place(objects *sorted.Objects) (int, error) {
 	after := p.params.after
 	if after == nil {
@@ -262,12 +303,13 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 }
 
 // maxSearched bounds the objects, before and after the place of a page that is resumed, among which
-// the objects of that page are searched.
+// the objects of that page are searched. A token has only hashes of the objects, so each object that is
+// compared must be hashed.
 const maxSearched = 2000
 
 // findResumed finds the first object of a page that was resumed which is still in the selection, near
-// the page's place. Its place is that of the page if the object before the page is no longer in the
-// selection: objects before the page may be missing too.
+// the page's place. The page begins there if the object before the page is no longer in the selection:
+// objects before the page may be missing too, so that the offset of the page is no longer right.
 func (p *livePage) findResumed() error {
 	page := p.resumed
 	if p.resumed = nil; len(page) == 0 || p.params.after == nil {
@@ -281,6 +323,7 @@ func (p *livePage) findResumed() error {
 	}); err != nil {
 		return err
 	}
+	// The hashes are computed after the read, because publications wait for a read.
 	byID := make(map[objectID]*informerhub.Object, len(near))
 	for _, object := range near {
 		byID[idOf(object)] = object
@@ -295,19 +338,24 @@ func (p *livePage) findResumed() error {
 }
 
 // batch returns the difference between a page and what the client has; without events if there is
-// none and no bookmark is due.
+// none and no bookmark is due. It alone changes what the client has, and it cannot fail.
+//
+// All events have the version of the page: they are one step, and a client can resume only after the last of them.
 func (p *livePage) batch(content pageContent) informerhub.Batch {
 	batch := informerhub.Batch{Position: content.at.Position, Freshness: p.joined.freshness(content.at.Freshness)}
 	batch.Position.Version = content.at.Version
 	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
 		batch.Warnings, p.warnings = warnings, warnings
 	}
-	whole := !p.partial
+	whole := !p.partial // the batch before led to a whole page
 	batch.Events, p.places = p.events(content)
+	// A part of a page has no state, no Synced and no token. The client cannot resume after it, because its page is
+	// not one that has ever existed.
 	if p.partial {
 		p.at, p.reset, p.changedState = content.at, false, nil
 		return batch.Unresumable()
 	}
+	// After a part, the state is due even if the rest of the page has become the same meanwhile.
 	p.setState(content, len(batch.Events) > 0 || !whole)
 	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
 		version := content.at.Version
@@ -333,6 +381,9 @@ func (p *livePage) setState(content pageContent, changed bool) {
 
 // lastEvent returns the type of the event without an object that ends a batch of a whole page; false
 // if it has none.
+//
+// Synced ends the first whole page after a Reset. A Bookmark carries what no other event does: a state of the page that has
+// changed although its objects have not, such as the number of all objects, or that the cache has become stale or current.
 func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
 	switch {
 	case p.syncing:
@@ -351,6 +402,8 @@ const maxPageBatchBytes = 1 << 20
 // events returns the events that lead the client to a page, and their places. If their objects are too
 // large for one batch, they are the first of these events. The next batch then leads the client from
 // there to the page that is current then.
+//
+// It sets held to the page that the client has after the events, and partial.
 func (p *livePage) events(content pageContent) (events []informerhub.Event, places []encode.Place) {
 	add := func(event informerhub.Event, place encode.Place) {
 		event.ResourceVersion = content.at.Version
@@ -362,13 +415,14 @@ func (p *livePage) events(content pageContent) (events []informerhub.Event, plac
 		add(informerhub.Event{Type: informerhub.Reset}, encode.Place{})
 	}
 	if p.hasExactly(content) {
-		return events, places
+		return events, places // most publications change other parts of the order
 	}
 	next, size := p.heldNext(content), 0
 	changes := pageDifference(p.held, next, p.isSame)
 	for i, change := range changes {
 		event := p.eventOf(change)
 		size += event.Object.RetainedSize() + event.Before.RetainedSize()
+		// At least one event is sent, however large it is, so that each batch leads further.
 		if i > 0 && size > maxPageBatchBytes {
 			p.held, p.partial = applied(p.held, changes[:i]), true
 			return events, places
@@ -382,7 +436,8 @@ func (p *livePage) events(content pageContent) (events []informerhub.Event, plac
 	return events, places
 }
 
-// hasExactly reports whether the client has exactly these objects, which is usual.
+// hasExactly reports whether the client has exactly these objects, in the same states. It compares pointers and hashes only.
+// False means that a comparison of the fields must decide.
 func (p *livePage) hasExactly(content pageContent) bool {
 	if len(p.held) != len(content.objects) {
 		return false
@@ -395,7 +450,8 @@ func (p *livePage) hasExactly(content pageContent) bool {
 	return true
 }
 
-// heldNow returns the objects that the client keeps.
+// heldNow returns the objects that the client keeps; none if the next batch begins with Reset. Joins compute results with
+// messages for all objects that are not among them.
 func (p *livePage) heldNow() []heldObject {
 	if p.reset {
 		return nil
@@ -411,7 +467,8 @@ func (c pageContent) resultOf(i int) joinedResult {
 	return c.results[i]
 }
 
-// heldNext returns the objects of the next page as the client will have them.
+// heldNext returns the objects of the next page as the client will have them. Objects that have not changed keep their value,
+// which saves two hashes for each.
 func (p *livePage) heldNext(content pageContent) []heldObject {
 	next := make([]heldObject, len(content.objects))
 	for i, object := range content.objects {
@@ -425,8 +482,9 @@ func (p *livePage) heldNext(content pageContent) []heldObject {
 	return next
 }
 
-// isSame reports whether the next state of an object is the same for the client as the one that it
-// has.
+// isSame reports whether the next state of an object is the same for the client as the state that it
+// has. An object of a resumed stream is known only by the hash of its version, so that a change of
+// fields that are not sent counts too.
 func (p *livePage) isSame(held, next heldObject) bool {
 	if held.object == nil {
 		return held.version == next.version
@@ -435,7 +493,8 @@ func (p *livePage) isSame(held, next heldObject) bool {
 }
 
 // keepVersions returns the objects of the next page with the versions that the client has: an object
-// that is the same for the client has not been sent again.
+// that is the same for the client has not been sent again. With the version of the cache instead, the token would name a
+// state that this client never received. The messages of joins are dropped, because the batch has them now.
 func (p *livePage) keepVersions(next []heldObject) []heldObject {
 	known := make(map[objectID]heldObject, len(p.held))
 	for _, held := range p.held {
@@ -459,16 +518,18 @@ func (p *livePage) eventOf(change pageChange) informerhub.Event {
 	return event
 }
 
-// token returns the part of a resume token that has the objects of the page.
+// token returns the part of a resume token that has the objects of the page after the batch. It is made for each batch, also
+// for a part of a page, which is sent without a token.
 func (p *livePage) token() []byte { return appendHeld(nil, int(p.state.GetOffset()), p.held) }
 
 // isPermitted reports whether the caller still has the permissions that the results of joins depend
-// on.
+// on. The scope of the lease does not show that: it covers the objects of the page alone.
 func (p *livePage) isPermitted() bool {
 	return p.joined == nil || p.joined.lease.CoversRelated(p.joined.permitted)
 }
 
-// release releases the results of joins that were computed last: they were sent, or are not needed.
+// release releases the results of joins that were computed last: they were sent, or are not needed. It is called for each
+// batch, sent or empty, and when the follower is left.
 func (p *livePage) release() {
 	p.places = nil
 	if p.joined != nil {

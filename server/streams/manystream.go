@@ -22,7 +22,11 @@ const maxWatches = 100
 const partBytes = 24 << 10
 
 // manyStream is the stream of a WatchMany.
+//
+// Each part has a goroutine, which owns the part, its lease and its StreamPart. The goroutines share only the sender. All of
+// them have ended when followAll returns. The first call of end decides with which error the stream ends.
 type manyStream struct {
+	// Set once.
 	watches *Watches
 	params  manyParams
 	open    *streamlife.OpenStream
@@ -38,7 +42,7 @@ func (s *manyStream) followAll(ctx context.Context) {
 	}
 	var following sync.WaitGroup
 	for i, part := range s.params.parts {
-		ctx, end := call.BeginPart(ctx, part.resource)
+		ctx, end := call.BeginPart(ctx, part.resource) // in the goroutine of the handler, which owns the record of the call
 		following.Go(func() {
 			defer end()
 			follow(ctx, i)
@@ -52,6 +56,8 @@ func (s *manyStream) followAll(ctx context.Context) {
 func (s *manyStream) followTogether(ctx context.Context, index int) {
 	params, part := s.params.parts[index], s.newPart(ctx, index, &streamlife.StreamPart{Stream: s.open})
 	err := part.start(ctx)
+	// The stream ends before the part is noted as started. In the other order, the parts that wait to send would send a
+	// message first, and the client would receive a response in place of the error alone.
 	if err != nil {
 		s.end(params.errorAt(index, err))
 	}
@@ -62,11 +68,11 @@ func (s *manyStream) followTogether(ctx context.Context, index int) {
 }
 
 // followAlone follows a part, and sends why it has ended. If the reason concerns the whole stream, the
-// stream ends.
+// stream ends. Otherwise it ends when the last part has ended: then followAll returns.
 func (s *manyStream) followAlone(ctx context.Context, index int) {
 	of := &streamlife.StreamPart{Stream: s.open}
 	err := s.watches.run(ctx, s.newPart(ctx, index, of))
-	of.NoteBegun(ctx)
+	of.NoteBegun(ctx) // a part that was rejected has no first state, and the call must not wait for one
 	if !endsStream(ctx, err) {
 		err = s.sender.sendError(ctx, index, err)
 	}
@@ -74,7 +80,7 @@ func (s *manyStream) followAlone(ctx context.Context, index int) {
 		s.end(err)
 		return
 	}
-	of.End()
+	of.End() // after its last message: from now on only the other parts decide where the stream can be resumed
 }
 
 // endsStream reports whether the error of a part is one of its stream or of its caller: the stream has
@@ -83,7 +89,7 @@ func endsStream(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || streamlife.UnreadOf(ctx).Why() != nil || connect.CodeOf(callerrors.ConnectError(err)) == connect.CodeUnauthenticated
 }
 
-// newPart returns one of the parts.
+// newPart returns the part with an index, whose responses are sent by the shared sender.
 func (s *manyStream) newPart(ctx context.Context, index int, of *streamlife.StreamPart) part {
 	switch params := s.params.parts[index]; {
 	case params.rejected != nil:
@@ -97,7 +103,10 @@ func (s *manyStream) newPart(ctx context.Context, index int, of *streamlife.Stre
 	}
 }
 
-// manySender sends the responses of several parts on one stream.
+// manySender sends the responses of several parts on one stream. Its methods are called by the goroutines of all parts.
+//
+// mu is held while a message is sent, so a client that does not read blocks all parts. It is taken before any other lock: a
+// part holds no lock, no turn and no processor slot when it sends. While it sends, streamlife.Unread takes its own lock.
 type manySender struct {
 	// Set once.
 	independent bool
@@ -106,10 +115,12 @@ type manySender struct {
 
 	mu       sync.Mutex // guards the fields below; held while sending
 	stream   kubeconnectv1connect.ResourceServiceWatchManyServerStream
-	tokens   []string // the last token of each watch, unless the parts are independent
-	response kubeconnectv1.WatchManyResponse
+	tokens   []string                        // the last token of each watch, unless the parts are independent
+	response kubeconnectv1.WatchManyResponse // used again for each message: the stream does not retain it
 }
 
+// newManySender returns a sender. The watches come before the counts in params, so the index of a watch among the parts is
+// also its index among the tokens. Until a watch has sent something, its token is the token of the request.
 func newManySender(stream kubeconnectv1connect.ResourceServiceWatchManyServerStream, params manyParams) *manySender {
 	m := &manySender{stream: stream, independent: params.independent, started: make([]func(), len(params.parts))}
 	for i, part := range params.parts {
@@ -127,6 +138,10 @@ func newManySender(stream kubeconnectv1connect.ResourceServiceWatchManyServerStr
 }
 
 // watchOutlet returns the outlet of one of the watches.
+//
+// A stream has one resume token for all watches. Each response of a watch replaces the token of that watch, and moves it to
+// the response of the stream. After a response without a token, the token of that watch is empty: a client that resumes there
+// receives a snapshot of it, and the other watches continue.
 func (m *manySender) watchOutlet(index int) outlet[*kubeconnectv1.WatchResponse] {
 	return func(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 		return m.send(ctx, index, lease, guarded, func(many *kubeconnectv1.WatchManyResponse) {
@@ -152,11 +167,16 @@ func (m *manySender) sendError(ctx context.Context, index int, err error) error 
 
 // send sends a response of a part under a lease. Parts that wait for the mutex send one message each
 // in turn, because a Go mutex does not starve a waiter.
+//
+// The lease is checked with the mutex held. The wait for the mutex can take as long as a client may leave the message of
+// another part unread, and a lease that was checked before it could be due, or lost. If Lease.Send returns access.ErrDue,
+// fill was not called: the tokens change only with a message that is sent.
 func (m *manySender) send(ctx context.Context, index int, lease *access.Lease, guarded streamlife.Guard, fill func(*kubeconnectv1.WatchManyResponse)) error {
+	// Each part comes here, starts, or is rejected, within waitingAfter of its whileWaiting. So starting ends.
 	m.started[index]() // a part that has something to send has started, or waits
 	m.starting.Wait()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return context.Cause(ctx) // another part was rejected
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,7 +36,8 @@ type partParams struct {
 }
 
 // parseWatchMany returns the parameters of each part, with the resume token of each watch. An invalid
-// part is an error, unless the parts are independent.
+// part is an error, unless the parts are independent. The watches come first, in the order of the
+// request: the indexes of responses and of tokens depend on that.
 func parseWatchMany(request *kubeconnectv1.WatchManyRequest) (manyParams, error) {
 	watches, counts := request.GetWatches(), request.GetCounts()
 	if parts := len(watches) + len(counts); parts == 0 || parts > maxWatches {
@@ -82,7 +83,8 @@ func resumeTokens(request *kubeconnectv1.WatchManyRequest) ([]string, error) {
 // response has a token of all watches, and the tokens of independent watches must fit into one request.
 const maxInPages = 1000
 
-// check returns the error that rejects the whole request.
+// check returns the error that rejects the whole request. Only the pages of valid parts count: an invalid part of an independent
+// stream is never started.
 func (p manyParams) check() error {
 	inPages := 0
 	for i, part := range p.parts {
@@ -108,7 +110,8 @@ func (p partParams) errorAt(index int, err error) error {
 	return callerrors.WithPrefix(err, fmt.Sprintf("%s %d (%s)", kind, index, callerrors.CutName(p.resource)))
 }
 
-// requestOf returns the request of one of several watches.
+// requestOf returns the request of a watch in a WatchMany, so that it is parsed, and hashed for tokens, like a Watch. A field
+// that is missing here would be ignored in a WatchMany.
 func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv1.WatchRequest {
 	return &kubeconnectv1.WatchRequest{
 		Resource:             watch.GetResource(),
@@ -146,6 +149,8 @@ type WatchParams struct {
 	hash        [sha256.Size]byte  // of what the watch selects, without the resource
 }
 
+// ParseWatch parses a request for a watch. It does not look at the resource or at the resume token, which are checked when
+// the watch has its resource. A filter is compiled after the caller is authorized.
 func ParseWatch(request *kubeconnectv1.WatchRequest) (p WatchParams, err error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
 		return WatchParams{}, err
@@ -188,6 +193,9 @@ func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page 
 	if fields != nil {
 		selects.Fields = []string{fields.String()}
 	}
+
+	// Fields that may differ between the streams of one watch are cleared. The format of patches, and the encoding that they
+	// apply to, are in the served state of a token instead: see tokens.Watch.OfPatches.
 	selects.Resource, selects.Related = "", nil
 	selects.ResumeToken, selects.MinResourceVersion, selects.RequireAllNamespaces = "", "", false // they select nothing
 	selects.Limit, selects.Offset, selects.After = min(selects.GetLimit(), 1), 0, nil             // a page can be scrolled
@@ -232,7 +240,7 @@ func parsePage(request *kubeconnectv1.WatchRequest) (*pageParams, error) {
 	if after != nil {
 		params.after = &informerhub.ObjectName{Namespace: after.GetNamespace(), Name: after.GetName()}
 	}
-	_, err = sorted.NewObjects(order)
+	_, err = sorted.NewObjects(order) // checks that the order can be kept; livePage.join relies on it
 	return params, err
 }
 
@@ -254,6 +262,7 @@ type watchCountsParams struct {
 	reached  string // the version of the counts that the client has; empty if it has none
 }
 
+// parseWatchCounts parses a request for live counts. reached is empty: it is set when the scope of open counts changes.
 func parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
 	if err := checkWatchedRelation(request.GetRelated()); err != nil {
 		return watchCountsParams{}, err

@@ -7,18 +7,22 @@ import (
 
 // part is a watch, or live counts, that one stream sends. A stream has one part, or in a WatchMany
 // several. A part is owned by the goroutine that runs it.
+//
+// start and follow are called in turn: see Watches.serve. A part is started again when the cluster
+// serves its resource in another version.
 type part interface {
 	// start starts to follow what the part selects. While it waits for a snapshot, it sends responses
-	// that it waits. If it succeeds, follow must be called.
+	// that it waits. If it succeeds, follow must be called: only follow releases what start has taken.
 	start(ctx context.Context) error
-	// follow sends responses until the client disconnects or the part ends. Afterwards the part can
-	// be started again.
+	// follow sends responses until the client disconnects or the part ends. It releases everything that
+	// start has taken. Afterwards the part can be started again.
 	follow(ctx context.Context) error
 	// resourceName returns the name of the resource in the request.
 	resourceName() string
 }
 
-// rejectedPart is a part whose request is invalid.
+// rejectedPart is a part whose request is invalid. In a stream of independent parts, the client
+// receives the error of this part, and the other parts continue.
 type rejectedPart struct {
 	resource string
 	err      error
@@ -33,11 +37,12 @@ type watchPart struct {
 	watches *Watches // set once, like sender
 	sender  watchSender
 
-	params WatchParams
-	watch  *followedWatch // the watch that start has started
+	params WatchParams    // without a resume token after the first start; see follow
+	watch  *followedWatch // the watch that start has started; owned by the sender once follow is called
 }
 
-// watchSender sends what becomes of a watch: an eventSender or an eventReceiver.
+// watchSender sends what becomes of a watch: an eventSender or an eventReceiver. It is used for one watch
+// at a time, and for the watch that replaces it when the part is started again.
 type watchSender interface {
 	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
 	whileWaiting(ctx context.Context, waiting *waitingWatch, begin func() (*followedWatch, error)) (*followedWatch, error)
@@ -66,7 +71,7 @@ type countsPart struct {
 	params  watchCountsParams
 	sender  *countsSender
 
-	counted *liveCounts // the counts that start has started
+	counted *liveCounts // the counts that start has started, or those in the current scope; owned by the sender in follow
 }
 
 // start implements part.
@@ -75,13 +80,15 @@ func (p *countsPart) start(ctx context.Context) (err error) {
 	return err
 }
 
-// follow implements part. It follows the counts in each scope that the lease has.
+// follow implements part. It follows the counts in each scope that the lease has. Counts of one scope say nothing about
+// another scope, so each scope has counts of its own, and the client receives all of their groups after a reset.
 func (p *countsPart) follow(ctx context.Context) error {
 	for {
 		err := p.sender.follow(ctx, p.counted)
 		if !errors.Is(err, errRescoped) {
 			return err
 		}
+		// The sender has closed the counts. Only their lease, their relation and their version are used again.
 		if p.counted, err = p.watches.rescopeCounts(ctx, p.params, p.sender, p.counted); err != nil {
 			return err
 		}

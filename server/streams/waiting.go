@@ -18,6 +18,10 @@ import (
 const waitingAfter = time.Second
 
 // waitingStream is a stream that waits for the first snapshot of its resource, or for a version.
+//
+// Two goroutines use it. begin starts the stream in a goroutine of its own, and the goroutine of the handler sends messages
+// meanwhile. begin stores the cache as soon as it has one, and the messages only read it. begin can add reads of related
+// objects to the lease. The messages read only its Request and its Scope, which do not change before the first renewal.
 type waitingStream struct {
 	lease *access.Lease
 	cache atomic.Pointer[informerhub.Cache] // nil before the first snapshot
@@ -37,7 +41,7 @@ func (s *waitingStream) freshness() *kubeconnectv1.Freshness {
 	return &kubeconnectv1.Freshness{Stale: true}
 }
 
-// begun is the result of starting a stream.
+// begun is the result of starting a stream. Exactly one is delivered, also after a panic.
 type begun[S any] struct {
 	started  S
 	err      error
@@ -47,9 +51,15 @@ type begun[S any] struct {
 // whileWaiting calls begin, and sendWaiting at an interval until begin returns. If sendWaiting fails,
 // whileWaiting closes what begin returns. A panic of begin continues in the goroutine of the call: there it
 // ends this call, and not the replica.
+//
+// whileWaiting returns only after begin has returned, so that no goroutine outlives the call, and what begin has
+// started has exactly one owner. begin uses the context of the stream, which ends it when the client has disconnected.
+//
+// sendWaiting is not called under a lease: it sends nothing that depends on objects. The lease is not renewed meanwhile, and
+// can be due when begin returns; leasedStream.follow renews it before anything else is sent.
 func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(context.Context) error, begin func() (S, error)) (S, error) {
-	done := make(chan begun[S], 1)
-	go func() { // ends with begin, which whileWaiting waits for
+	done := make(chan begun[S], 1) // with room for the result, so that the goroutine never blocks
+	go func() {                    // ends with begin, which whileWaiting waits for
 		var b begun[S]
 		defer func() {
 			if b.panicked = recover(); b.panicked != nil {
@@ -59,6 +69,8 @@ func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(
 		}()
 		b.started, b.err = begin()
 	}()
+
+	// Most streams start within waitingAfter, and send no such message.
 	quiet := time.NewTimer(waitingAfter)
 	defer quiet.Stop()
 	for {
@@ -71,6 +83,7 @@ func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(
 		case <-quiet.C:
 		}
 		if err := sendWaiting(ctx); err != nil {
+			// Nobody else knows what begin has started: without close, its cache or follower would never be released.
 			if b := <-done; b.err == nil && b.panicked == nil {
 				b.started.close()
 			}

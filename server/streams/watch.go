@@ -13,29 +13,42 @@ import (
 )
 
 // followedWatch is the state of a watch that is followed. It ends when the cluster serves the resource in another version.
+//
+// It is made by Watches.follow, in the goroutine of whileWaiting. From then on it belongs to the goroutine that follows the
+// watch, which closes it.
 type followedWatch struct {
+	// Set once, like source.
 	lease        *access.Lease
 	cache        *informerhub.Cache
-	endCache     func() // releases the cache if it belongs to this watch alone
+	endCache     func() // releases the cache if it belongs to this watch alone; for a page, its charge
 	metadataOnly bool   // objects are reduced to their metadata
-	query        informerhub.Query
-	scope        auth.Namespaces // the scope in query
-	source       eventSource
-	tokens       tokens.Watch
+
+	// Changed by switchScope together with the tokens, so that each token names the scope of what was sent before it.
+	query  informerhub.Query
+	scope  auth.Namespaces // the scope in query
+	source eventSource
+	tokens tokens.Watch
 }
 
 // eventSource is the source of the events of a watch: a plainSource or a livePage. Its methods
 // are described at [informerhub.Watcher].
+//
+// A batch that NextUntil has written was delivered, as far as the source knows: the following batch continues after it. If
+// the batch is not sent completely, Restart must be called before the next call of NextUntil.
 type eventSource interface {
-	// NextUntil writes the next batch to into.
+	// NextUntil writes the next batch to into, which is zero before. After an error, into has no batch.
 	NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) error
 	RequestBookmark()
+	// Rescope and Restart take effect in the next call of NextUntil.
 	Rescope(next *informerhub.Selection)
 	Restart(next *informerhub.Selection)
 	Close()
 }
 
-// watchBatch is a batch with what a page adds to it. The zero value of all but Batch is that of a watch without a page.
+// watchBatch is a batch with what a page adds to it. In a watch without a page, all fields but Batch are zero.
+//
+// It keeps its objects in memory, and possibly a charge, until done is called. A stream therefore has a batch only from the
+// end of next to the end of send, and an idle stream has none.
 type watchBatch struct {
 	informerhub.Batch
 	places    []encode.Place           // of the events; empty without a page
@@ -64,13 +77,14 @@ func (b *watchBatch) done() {
 // plainSource is the source of a watch without a page.
 type plainSource struct{ *informerhub.Watcher }
 
-// NextUntil implements eventSource.
+// NextUntil implements eventSource. It does not write to the other fields of into, which are zero.
 func (w plainSource) NextUntil(ctx context.Context, interrupt <-chan struct{}, into *watchBatch) (err error) {
 	into.Batch, err = w.Watcher.NextUntil(ctx, interrupt)
 	return err
 }
 
-// join attaches the watch to its cache.
+// join attaches the watch to its cache, which has reached the version that the caller must see. A watch that resumes continues
+// after since; nil begins with a snapshot.
 func (w *followedWatch) join(ctx context.Context, since *informerhub.Position, version string) error {
 	if err := target.AwaitVersion(ctx, w.cache, version); err != nil {
 		return err
@@ -87,22 +101,26 @@ func (w *followedWatch) join(ctx context.Context, since *informerhub.Position, v
 	return nil
 }
 
-// close releases everything that belongs to this watch alone.
+// close releases everything that belongs to this watch alone. The source leaves the cache before the cache ends.
 func (w *followedWatch) close() {
 	w.source.Close()
 	w.endCache()
 }
 
-// rescope switches the watch to the current scope of its lease.
+// rescope switches the watch to the current scope of its lease. The client receives the difference. Everything that was read
+// in the scope before must have been sent.
 func (w *followedWatch) rescope(ctx context.Context) error {
 	return w.switchScope(ctx, eventSource.Rescope)
 }
 
-// restart starts a snapshot of the current scope of the lease.
+// restart starts a snapshot of the current scope of the lease. It is for a client that has received a part of a batch: no
+// position describes what that client has.
 func (w *followedWatch) restart(ctx context.Context) error {
 	return w.switchScope(ctx, eventSource.Restart)
 }
 
+// switchScope makes the current scope of the lease the scope of the watch, and calls switchTo with the selection in that scope.
+// After an error the stream ends, so it does not matter that the scope and the source differ then.
 func (w *followedWatch) switchScope(ctx context.Context, switchTo func(eventSource, *informerhub.Selection)) error {
 	w.scope = w.lease.Scope
 	w.query.Namespaces = access.Restriction(w.scope)

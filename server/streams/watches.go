@@ -31,7 +31,10 @@ import (
 )
 
 // Watches has the handlers of Watch, WatchMany and WatchCounts. Its methods are safe for concurrent use.
+//
+// A handler parses its request, begins an OpenStream, and runs one part, or several. The part owns everything else: see part.
 type Watches struct {
+	// Set once. What streams share is in the queues and the followers, which have locks of their own.
 	hub        *informerhub.Hub
 	targets    *target.Resolver
 	clients    *auth.ClientFactory
@@ -102,7 +105,8 @@ func (w *Watches) newSender(ctx context.Context, params WatchParams, of *streaml
 }
 
 // start starts a watch of the selected objects. While it waits for a snapshot, the sender sends
-// messages that it waits.
+// messages that it waits. The caller has the lease before the first of these messages, and before
+// anything is compiled or cached for it.
 func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSender) (*followedWatch, error) {
 	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*followedWatch, error) {
 		if params.Name != "" {
@@ -120,10 +124,13 @@ func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSen
 	})
 }
 
-// follow starts a watch in the scope of its lease.
+// follow starts a watch in the scope of its lease. It runs in a goroutine of its own: see waitingStream. After an error it
+// has released what it had taken.
 func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedWatch, error) {
 	params, lease := waiting.params, waiting.lease
 	resource := lease.Request.Resource
+
+	// What the watch selects.
 	related, err := w.reads.Relations.Resolve(ctx, params.Related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
@@ -140,10 +147,14 @@ func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedW
 	if params.page != nil {
 		return w.followPage(ctx, waiting, started)
 	}
+
+	// Where it begins. A token of another watch is rejected before a cache is started for it.
 	since, err := started.tokens.Read(params.resumeToken)
 	if err != nil {
 		return nil, err
 	}
+
+	// The cache, which the messages meanwhile report the freshness of, and then the watch itself.
 	if started.cache, started.endCache, err = w.cacheToWatch(ctx, lease, started.query, params.ReadsMetadata && params.FieldSelector == ""); err != nil {
 		return nil, err
 	}
@@ -155,7 +166,8 @@ func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedW
 	return started, nil
 }
 
-// tokensFor returns the tokens of a watch in no scope.
+// tokensFor returns the tokens of a watch in no scope. Everything that distinguishes the histories of two watches must be in
+// them: a token that fits another history would make a client miss changes.
 func (w *Watches) tokensFor(resource informerhub.Resource, params WatchParams, related reads.Relation) tokens.Watch {
 	created := tokens.OfWatch(resource, params.hash).InGeneration(w.generation).RelatedBy(related.Texts())
 	if params.page != nil {
@@ -169,7 +181,7 @@ func (w *Watches) tokensFor(resource informerhub.Resource, params WatchParams, r
 
 // servesAgain reports whether a watch has ended only because the cluster now serves the named
 // resource in another version, or because the CRD was recreated. The stream then continues with
-// that.
+// the resource as it is served now. A name that now means a resource of another group ends it.
 func (w *Watches) servesAgain(ctx context.Context, err error, name string) bool {
 	var gone *discovery.ResourceGoneError
 	if !errors.As(err, &gone) {
@@ -187,7 +199,7 @@ func (w *Watches) run(ctx context.Context, p part) error {
 	return w.serve(ctx, p)
 }
 
-// serve follows a part that has started, until the client disconnects or the part ends.
+// serve follows a part that has started, until the client disconnects or the part ends. It returns why, and never nil.
 func (w *Watches) serve(ctx context.Context, p part) error {
 	for {
 		err := p.follow(ctx)
@@ -239,14 +251,16 @@ func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sen
 	})
 }
 
-// rescopeCounts follows the counts in the current scope of the lease.
+// rescopeCounts follows the counts in the current scope of the lease. It keeps the lease and the relation of the counts before,
+// which are closed. The new counts must have reached their version, so that the client does not go back in time.
 func (w *Watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
 	begin := &waitingStream{lease: before.lease}
 	params.MinVersion, params.reached = "", before.at.Version // the stream has reached the former
 	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
 }
 
-// followCounts follows the counts of the selected objects in the scope of the lease.
+// followCounts follows the counts of the selected objects in the scope of the lease. Like follow, it runs in a goroutine of
+// its own, and releases what it has taken after an error.
 func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, begin *waitingStream, related reads.Relation) (*liveCounts, error) {
 	counted := &liveCounts{account: ledger.From(ctx), lease: begin.lease, scope: begin.lease.Scope, related: related}
 	query, err := w.reads.Snapshots.Query(ctx, params.Selection, related, counted.scope)
@@ -266,7 +280,8 @@ func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, be
 }
 
 // joinCounts joins the follower of the counts, and waits until it has reached the version that the
-// stream must see.
+// stream must see. The cache must have reached that version before: a follower publishes what its cache
+// has, and Reach does not wait for the cache.
 func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, counted *liveCounts, query informerhub.Query) error {
 	if err := target.AwaitVersion(ctx, counted.cache, params.MinVersion); err != nil {
 		return err
@@ -281,6 +296,7 @@ func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 	}
 	counted.follower, err = w.counted.Join(ctx, question, func(grown func(int) error) *counts.State { return counts.NewState(params.plan, grown) })
 	reached := newer(params.MinVersion, params.reached)
+	// Any state is good enough for a new stream that needs no version.
 	if err != nil || reached == "" {
 		return err
 	}
@@ -291,12 +307,15 @@ func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 	return nil
 }
 
-// followPage starts a watch of a page in the scope of its lease.
+// followPage starts a watch of a page in the scope of its lease. The stream is charged for the objects that it keeps, at the
+// limit of the page; the sorted objects are charged by their follower.
 func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started *followedWatch) (*followedWatch, error) {
 	params, resource := waiting.params, waiting.lease.Request.Resource
 	if !resource.Cacheable() {
 		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
 	}
+
+	// Where the page begins: as the request says, or as the token says. A token that names no position still has its page.
 	position, held, err := started.tokens.ReadPage(params.resumeToken)
 	if err != nil {
 		return nil, err
@@ -313,6 +332,8 @@ func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started
 	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
 		page.state = &kubeconnectv1.PageState{}
 	}
+
+	// The follower, last: from then on the page must be closed.
 	started.query.Fields = nil // the sorted objects are shared by pages with other fields
 	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
 		return nil, err
@@ -358,7 +379,8 @@ func (w *Watches) joinLive(ctx context.Context, params WatchParams, lease *acces
 }
 
 // cacheToWatch returns the cache that a stream follows, and a function that releases it with the
-// stream. A resource that must not be cached has a private cache for the stream.
+// stream. A resource that must not be cached has a private cache for the stream, which reads as the
+// caller: nothing in it is seen by another caller.
 func (w *Watches) cacheToWatch(ctx context.Context, lease *access.Lease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
 	resource := lease.Request.Resource
 	if !resource.Watchable {
@@ -398,6 +420,8 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 	if err != nil {
 		return err
 	}
+
+	// The limits: the gate has counted this stream as one, and each further part counts as a stream too.
 	caller, more := call.CallerKey(call.IdentityFrom(ctx)), len(params.parts)-1
 	if err := w.callers.AcquireStreams(caller, more); err != nil {
 		return err
@@ -413,6 +437,9 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 		return err
 	}
 	defer charge.Release()
+
+	// The parts. The stream ends with the first error that one of them has called end with, or without an error when all of
+	// them have ended alone. A client that does not read is the reason before any error that follows from it.
 	ctx, open, closeStream := w.streams.Begin(ctx, len(params.parts))
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
