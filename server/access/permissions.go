@@ -15,15 +15,20 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// Authorizer decides what callers can do; see [auth.Authorizer].
+// Authorizer decides what callers can do; see [auth.Authorizer]. Its methods are safe for concurrent use.
 type Authorizer interface {
+	// Authorize decides about one action.
 	Authorize(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error)
+	// Namespaces returns the namespaces in which an action is allowed; All if it is allowed in all of them at once.
 	Namespaces(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Namespaces, error)
+	// Among returns the given namespaces in which an action is allowed.
 	Among(ctx context.Context, identity auth.Identity, attributes auth.Attributes, namespaces []string) (auth.Namespaces, error)
+	// Changed returns a channel that is closed when decisions may have changed.
 	Changed() <-chan struct{}
 }
 
-// Request is a read that a caller wants to make, with the permissions that it needs.
+// Request is a read that a caller wants to make, with the permissions that it needs. It is a value: its methods return
+// changed copies.
 type Request struct {
 	Resource        informerhub.Resource
 	Namespace, name string
@@ -86,6 +91,7 @@ func selectedName(fieldSelector string) string {
 	return name
 }
 
+// Attributes returns the action that the API server would authorize for one of the verbs of the read.
 func (a Request) Attributes(verb string) auth.Attributes {
 	return auth.Attributes{
 		Verb:        verb,
@@ -98,7 +104,8 @@ func (a Request) Attributes(verb string) auth.Attributes {
 	}
 }
 
-// isSame reports whether another read needs the same permissions.
+// isSame reports whether another read needs the same permissions. It is for reads of related objects, which need no other read
+// in addition (see also).
 func (a Request) isSame(other Request) bool {
 	return a.Resource == other.Resource && a.Namespace == other.Namespace && a.name == other.name &&
 		a.subresource == other.subresource && a.Indivisible == other.Indivisible && slices.Equal(a.verbs, other.verbs)
@@ -109,11 +116,12 @@ func (a Request) SpansNamespaces() bool {
 	return a.Resource.Namespaced && a.Namespace == "" && !a.Indivisible
 }
 
-// rights checks reads against the cluster's permissions.
+// Permissions checks reads against the cluster's permissions. It is a value, and safe for concurrent use.
 type Permissions struct {
 	authorizer Authorizer // nil: only the kubeconfig's user has permissions
 }
 
+// NewPermissions returns the permissions that an authorizer decides about. nil is no authorizer.
 func NewPermissions(authorizer Authorizer) Permissions { return Permissions{authorizer} }
 
 // changed returns a channel that is closed when an identity's permissions may have changed, or nil
@@ -134,6 +142,9 @@ func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access R
 	if identity.IsKubeconfigUser() {
 		return scope, nil // the API server has checked the permissions of this user when it filled the cache
 	}
+
+	// The namespaces that all permissions of the read have in common. everywhere has the permissions that are allowed for
+	// all namespaces at once, so that they restrict nothing yet.
 	var everywhere []auth.Attributes
 	narrow := func(allowed auth.Namespaces, attributes auth.Attributes) error {
 		if scope = intersect(scope, allowed); scope.All || len(scope.Names) > 0 {
@@ -159,6 +170,9 @@ func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access R
 	if scope.All {
 		return scope, nil
 	}
+
+	// The read now covers some namespaces. A permission for all of them at once says nothing about each of them: another
+	// authorizer may deny it in one of them.
 	for _, attributes := range everywhere {
 		allowed, err := r.authorizer.Among(ctx, identity, attributes, scope.Names)
 		if err == nil {
@@ -171,7 +185,7 @@ func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access R
 	return scope, nil
 }
 
-// ScopeIfAny is like scope, but returns no namespaces instead of a Forbidden error.
+// ScopeIfAny is like Scope, but returns no namespaces instead of a Forbidden error.
 func (r Permissions) ScopeIfAny(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
 	scope, err := r.Scope(ctx, identity, access)
 	if apierrors.IsForbidden(err) {
@@ -180,7 +194,8 @@ func (r Permissions) ScopeIfAny(ctx context.Context, identity auth.Identity, acc
 	return scope, err
 }
 
-// allowed returns the namespaces in which an identity has a permission of a read.
+// allowed returns the namespaces in which an identity has a permission of a read: some of them only for a read that spans
+// namespaces. For any other read the answer is all or an error.
 func (r Permissions) allowed(ctx context.Context, identity auth.Identity, access Request, attributes auth.Attributes) (auth.Namespaces, error) {
 	switch {
 	case r.authorizer == nil:
@@ -225,7 +240,8 @@ func intersect(a, b auth.Namespaces) auth.Namespaces {
 	return auth.Namespaces{Names: names}
 }
 
-// Covers reports whether set contains all namespaces of other.
+// Covers reports whether set contains all namespaces of other. Only All covers All: a list of all namespaces that exist
+// does not, because another namespace can be created.
 func Covers(set, other auth.Namespaces) bool {
 	if set.All || other.All {
 		return set.All
@@ -233,7 +249,8 @@ func Covers(set, other auth.Namespaces) bool {
 	return len(intersect(set, other).Names) == len(other.Names)
 }
 
-// Restriction returns the scope as the namespaces of a selection.
+// Restriction returns the scope as the namespaces of a selection: nil is no restriction, and an empty list selects nothing.
+// The two must not be confused, because a caller without a namespace would then read all of them.
 func Restriction(scope auth.Namespaces) []string {
 	switch {
 	case scope.All:
