@@ -34,31 +34,36 @@ const (
 )
 
 // NewMessageQueue returns the queue for the memory of messages that streams send. A stream reserves
-// memory before it encodes a batch, and releases it when the client has read the batch.
+// memory before it encodes a batch, and releases it when the client has read the batch. The number of
+// waiting streams is not bounded here: there are no more of them than open streams.
 func NewMessageQueue() *fairqueue.Queue {
 	total := messageShare.Bytes()
 	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: total, PerKey: max(total/messagesDivisor, minCallerMessageBytes), Waiting: math.MaxInt})
 }
 
-// Messages is the memory for the messages of one caller's streams.
+// Messages is the memory for the messages of one caller's streams. It is a value, and safe for concurrent use.
+//
+// A stream reserves once for each batch, and never waits for more memory while it holds some. So two streams never wait
+// for each other.
 type Messages struct {
-	Queue  *fairqueue.Queue
-	Caller string
+	Queue  *fairqueue.Queue // in bytes; shared by all callers
+	Caller string           // see call.CallerKey
 }
 
-// Held is the part of it that one stream has reserved.
+// Held is the memory that one stream has reserved for one batch. It is owned by the goroutine that sends the batch. Awaited
+// can be called by another goroutine.
 type Held struct {
 	Release func()
 	Awaited func() bool // whether others wait for it; nil if it is not counted
 }
 
 // Reserve blocks until memory to send a batch is reserved, with the bytes of joined objects. The
-// caller must call release.
+// caller must call Release.
 func (m Messages) Reserve(ctx context.Context, batch informerhub.Batch, joined int, decoded bool) (Held, error) {
 	return m.reserveBytes(ctx, messageBytes(batch, joined, decoded))
 }
 
-// ReserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
+// ReserveMessage blocks until memory to send a message is reserved, like Reserve. The message is built
 // in its decoded form, and has about the given number of bytes when it is encoded.
 func (m Messages) ReserveMessage(ctx context.Context, bytes int, asJSON bool) (Held, error) {
 	if asJSON {
@@ -67,6 +72,8 @@ func (m Messages) ReserveMessage(ctx context.Context, bytes int, asJSON bool) (H
 	return m.reserveBytes(ctx, (messageCopies+builtForm)*bytes)
 }
 
+// reserveBytes reserves memory for a message. A size above the caller's part of the queue counts as that part, so that the
+// largest message is sent alone, and not rejected.
 func (m Messages) reserveBytes(ctx context.Context, size int) (Held, error) {
 	if size <= freeMessageBytes {
 		return Held{Release: func() {}}, nil
@@ -78,7 +85,9 @@ func (m Messages) reserveBytes(ctx context.Context, size int) (Held, error) {
 	return Held{release, func() bool { return m.Queue.Delays(m.Caller) }}, nil
 }
 
-// messageBytes estimates the memory to send a batch: its objects, the joined objects, and one message.
+// messageBytes estimates the memory to send a batch: its objects, the joined objects, and one message. The objects count
+// although a cache may have them too: the cache may drop them while the client does not read. A message has the largest
+// event, or as many events as fit into encode.MaxEventsBytes, whichever is more.
 func messageBytes(batch informerhub.Batch, joined int, decoded bool) int {
 	objects, largest := batch.Sizes()
 	objects += joined

@@ -19,7 +19,7 @@ import (
 var responseShare = memorylimit.Share{Divisor: 4, Min: 32 << 20, Max: 512 << 20, Unlimited: 128 << 20}
 
 const (
-	// responseDivisor limits one caller to a fifth of it.
+	// responseDivisor limits one caller to a fifth of the memory for responses.
 	responseDivisor = 5
 	// maxResponsesWaiting bounds the calls of one caller that wait for memory.
 	maxResponsesWaiting = 64
@@ -35,6 +35,9 @@ const (
 // written to the connection. Connect encodes, compresses and writes a response after the handler of
 // the RPC has returned, so the HTTP handler around it releases the memory. A client that does not
 // read its response cannot keep the memory for long: see responseWriter.
+//
+// A call waits for memory once, in ReserveResponse, when it holds none. What it needs in addition is reserved without
+// waiting, or the call fails. Otherwise two calls could each hold what the other call waits for.
 type Responses struct {
 	Memory   *fairqueue.Queue // in bytes
 	Upstream *fairqueue.Queue // of responses of the API server, in bytes; see upstreamBody
@@ -43,6 +46,7 @@ type Responses struct {
 	unreadTimeout streamlife.UnreadTimeout
 }
 
+// NewResponses returns the memory for responses, with the part that one caller can use under some limits.
 func NewResponses(limits gate.Limits, metrics *observe.Metrics) *Responses {
 	memory, live := responseShare.Bytes(), upstreamShare.Bytes()
 	maxLive := limits.Part(live, upstreamDivisor)
@@ -56,7 +60,8 @@ func NewResponses(limits gate.Limits, metrics *observe.Metrics) *Responses {
 	}
 }
 
-// Serve returns a handler of unary calls. Each call releases its memory when it ends.
+// Serve returns a handler of unary calls. Each call releases its memory when it ends: next returns after its response
+// has been written.
 func (m *Responses) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := m.Begin(r.Context())
@@ -65,7 +70,8 @@ func (m *Responses) Serve(next http.Handler) http.Handler {
 	})
 }
 
-// Begin returns the context of a call, and the memory that it holds, which the caller must release.
+// Begin returns the context of a call, and the memory that it holds, which the caller must release. The functions of this
+// package find the memory in the context. In a context without it, as in a stream, they reserve nothing.
 func (m *Responses) Begin(ctx context.Context) (context.Context, *callMemory) {
 	call := &callMemory{budget: m}
 	return context.WithValue(ctx, callMemoryKey{}, call), call
@@ -74,13 +80,16 @@ func (m *Responses) Begin(ctx context.Context) (context.Context, *callMemory) {
 type callMemoryKey struct{}
 
 // callMemory is the memory of one call. It is owned by the goroutine of the call's handler.
+//
+// The goroutine of the timer of streamlife.Unread calls delaysOthers while the handler is blocked in a write. It reads only
+// fields that do not change any more then.
 type callMemory struct {
-	budget        *Responses
-	caller        string // see call.CallerKey; empty while no memory is reserved
-	held          []func()
-	upstreamBytes int64  // bytes of the API server's responses
-	upstreamErr   error  // why no more of them are read
-	endSlot       func() // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
+	budget        *Responses // set once
+	caller        string     // see call.CallerKey; empty while no memory is reserved
+	held          []func()   // release what was reserved, in any order
+	upstreamBytes int64      // bytes of the API server's responses
+	upstreamErr   error      // why no more of them are read
+	endSlot       func()     // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
 }
 
 // callMemoryOf returns the memory of a call, or nil for a stream, which has none.
@@ -92,15 +101,16 @@ func callMemoryOf(ctx context.Context) *callMemory {
 // delaysOthers reports whether another call waits for the memory that this call's caller uses.
 func (m *callMemory) delaysOthers() bool { return m.caller != "" && m.budget.Memory.Delays(m.caller) }
 
-// endSlotIfAny ends the processor slot in which the response has been built, if there is one.
+// endSlotIfAny ends the processor slot in which the response has been built, if there is one. Further calls do nothing.
 func (m *callMemory) endSlotIfAny() {
 	if m.endSlot != nil {
 		m.endSlot()
 	}
 }
 
+// Release releases everything that the call has reserved, also if it has failed before its response was written.
 func (m *callMemory) Release() {
-	m.endSlotIfAny()
+	m.endSlotIfAny() // a response that was not written has not ended it
 	for _, release := range m.held {
 		release()
 	}
@@ -119,7 +129,7 @@ func ReserveResponse(ctx context.Context, bytes int) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return context.Cause(ctx) // the client no longer waits, so that the call was not rejected by the service
 	}
 	return errResponseMemory()
 }
@@ -134,7 +144,8 @@ func (m *callMemory) acquire(ctx context.Context, bytes int, timeout time.Durati
 	return err == nil
 }
 
-// ReserveMore reserves memory for a response that is larger than expected. It does not wait.
+// ReserveMore reserves memory for a response that is larger than expected. It does not wait, because the call holds memory
+// that other calls may wait for.
 func ReserveMore(ctx context.Context, bytes int) error {
 	memory := callMemoryOf(ctx)
 	if memory == nil {

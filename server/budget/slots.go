@@ -13,8 +13,8 @@ import (
 // checks whether the client has disconnected and whether another caller waits for a processor slot.
 const ObjectsBetweenYields = 32
 
-// InSlot calls compute in a processor slot of the caller. compute must not wait for anything else.
-// Its context is for [fairqueue.Yield].
+// InSlot calls compute in a processor slot of the caller. compute must not wait for anything else,
+// such as memory or the network. Its context is for [fairqueue.Yield]. In a context that has a slot already, compute runs in that slot.
 func InSlot[T any](ctx context.Context, compute func(context.Context) (T, error)) (result T, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func RespondInSlot[T any](ctx context.Context, isLong bool, compute func(context
 	if err != nil {
 		return result, err
 	}
-	call.endSlot = end
+	call.endSlot = end // called at the first write, or when the call ends: see callMemory.Release
 	return compute(ctx)
 }
 

@@ -38,10 +38,11 @@ func ReservingClient(ctx context.Context, client *http.Client) *http.Client {
 	return &weighed
 }
 
-// upstreamTransport reserves memory for the bodies of responses.
+// upstreamTransport reserves memory for the bodies of responses. It is used for one call, whose requests follow each other:
+// callMemory has no lock.
 type upstreamTransport struct {
 	call   *callMemory
-	caller string
+	caller string // see call.CallerKey
 	http.RoundTripper
 }
 
@@ -56,10 +57,12 @@ func (t upstreamTransport) RoundTrip(request *http.Request) (*http.Response, err
 
 // upstreamBody is the body of a response. Reading fails when the caller, or all callers together, use
 // all memory for such responses. UpstreamError returns the reason.
+//
+// Memory is reserved right after the bytes were read, step by step, because the length of a response is not known before.
 type upstreamBody struct {
 	io.ReadCloser
 	upstreamTransport
-	read, held int
+	read, held int // bytes that were read, and bytes that are reserved for them
 }
 
 // errNotReserved ends the reading of a response. It is the only error that client-go does not log.
@@ -81,7 +84,10 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 }
 
 // reserveUpstream reserves one more step for a response of the API server. It does not wait, because
-// the call has reserved memory that others may wait for.
+// the call has reserved memory that other calls may wait for.
+//
+// A response that is larger than the whole part of a caller is too large, whatever other calls hold: another attempt would fail
+// too. Otherwise another attempt can succeed when other calls have ended.
 func (m *callMemory) reserveUpstream(caller string) error {
 	if m.upstreamBytes += upstreamStep; m.upstreamBytes > m.budget.MaxUpstream {
 		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+

@@ -10,10 +10,13 @@ import (
 // [streamlife.Unread]. It is owned by the goroutine of the call's handler.
 type responseWriter struct {
 	http.ResponseWriter
-	unread      streamlife.Unread
-	beforeWrite func() // called before each write, when the response has been built
+	unread      streamlife.Unread // has a lock of its own
+	beforeWrite func()            // called before each write, when the response has been built
 }
 
+// newResponseWriter returns the writer of a call. It ends the processor slot of the call before the first write, because
+// a write can block for as long as the client does not read. While other callers wait for the memory of the call, the
+// client has less time to read.
 func newResponseWriter(w http.ResponseWriter, unreadTimeout streamlife.UnreadTimeout, call *callMemory) *responseWriter {
 	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
 	writer.unread.Track(w, unreadTimeout)
