@@ -249,7 +249,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			want: "without callers",
 		},
 		"informerhub uses connect in a test": {
-			file: "informerhub/a_test.go", source: `import "connectrpc.com/connect"`,
+			file: "informerhub/a_test.go", source: `import "connectrpc.com/connect/v2"`,
 			want: "without callers",
 		},
 		"an object uses its cache": {
@@ -289,7 +289,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			want: "no part knows it",
 		},
 		"encode uses connect": {
-			file: "server/encode/a.go", source: `import "connectrpc.com/connect"`,
+			file: "server/encode/a.go", source: `import "connectrpc.com/connect/v2"`,
 			want: "neither calls nor callers",
 		},
 		"tally uses objects": {
@@ -325,7 +325,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			want: "what every call passes",
 		},
 		"write uses connect": {
-			file: "server/writes/change/a.go", source: `import "connectrpc.com/connect"`,
+			file: "server/writes/change/a.go", source: `import "connectrpc.com/connect/v2"`,
 			want: "by client-go only",
 		},
 		"the settings use the server of connections": {

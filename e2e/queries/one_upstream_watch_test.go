@@ -21,7 +21,6 @@ const (
 
 // The resource is events, because no component of the control plane watches them.
 func TestUpstream_ThousandCallersShareOneWatch(t *testing.T) {
-	t.Parallel()
 	ctx := kit.Deadline(t)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)

@@ -187,7 +187,11 @@ func (s *countsSender) send(ctx context.Context) error {
 	if err != nil {
 		return s.permittedError(ctx, err)
 	}
-	if err := s.sendPermitted(ctx, held, s.encode(update)); err != nil {
+	response := s.encode(update)
+	// If the lease is renewed before, the same response is sent under the new lease, unless its scope is another one.
+	if err := s.leased.send(ctx, s.check, func() error {
+		return s.sendUnder(ctx, c.lease, streamlife.Guard{Contended: held.Awaited}, response)
+	}); err != nil {
 		return err
 	}
 	// The client has the counts of the update from here on.
@@ -271,14 +275,6 @@ func (s *countsSender) encode(update countsUpdate) *kubeconnectv1.WatchCountsRes
 		response.Warnings = append(response.Warnings, update.at.Warnings...)
 	}
 	return response
-}
-
-// sendPermitted sends a response under a valid lease. If the lease is renewed before, the same response is sent under the new
-// lease, unless its scope is another one.
-func (s *countsSender) sendPermitted(ctx context.Context, held budget.Held, response *kubeconnectv1.WatchCountsResponse) error {
-	return s.leased.send(ctx, s.check, func() error {
-		return s.sendUnder(ctx, s.counted.lease, streamlife.Guard{Contended: held.Awaited}, response)
-	})
 }
 
 // check returns errRescoped if the lease has another scope than the counts. More permissions end the counts too: the response

@@ -126,7 +126,8 @@ func TestStreams_BeginWithoutATurn(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return sender.follow(ctx, watch)
+			defer watch.close()
+			return sender.attach(watch).follow(ctx)
 		},
 		"counts": func(t *testing.T, s *Watches, ctx context.Context, part *streamlife.StreamPart) error {
 			plan, err := counts.NewPlan(nil, nil)

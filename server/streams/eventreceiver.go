@@ -33,7 +33,7 @@ type eventReceiver struct {
 	to       Receiver // set once
 	uncovers bool     // the Receiver does not know yet which namespaces the events cover
 
-	watch  *followedWatch // that is followed; set by follow, like leased
+	watch  *followedWatch // that is followed; set by attach, like leased
 	leased leasedStream
 	batch  watchBatch // that next has found; empty while the watch waits
 }
@@ -57,11 +57,10 @@ func (r *eventReceiver) notify(ctx context.Context, lease *access.Lease, warning
 	return r.to.Notify(ctx, append(coverage, warnings...), namespaces, len(namespaces) == 0)
 }
 
-// follow implements watchSender. It closes the watch.
-func (r *eventReceiver) follow(ctx context.Context, w *followedWatch) error {
-	defer w.close()
+// attach implements watchSender.
+func (r *eventReceiver) attach(w *followedWatch) leasedStream {
 	r.watch, r.leased = w, leasedStream{w.lease, r}
-	return r.leased.follow(ctx)
+	return r.leased
 }
 
 // next implements source.

@@ -44,7 +44,7 @@ type eventSender struct {
 	messages bool // the caller's codec needs decoded messages
 	memory   budget.Messages
 	metrics  *observe.Metrics
-	sent     observe.SentMessages // of the resource; set by follow
+	sent     observe.SentMessages // of the resource; set by attach
 
 	watch  *followedWatch // that is followed; set by attach, like leased
 	leased leasedStream
@@ -66,17 +66,13 @@ type delivery struct {
 	token   string // to resume with
 }
 
-// follow sends the batches of the source until the client disconnects or the watch ends.
-func (s *eventSender) follow(ctx context.Context, w *followedWatch) error {
-	defer w.close()
-	s.attach(w)
+// attach implements watchSender.
+func (s *eventSender) attach(w *followedWatch) leasedStream {
 	s.part.SetResource(w.cache.Resource())
 	s.sent = s.metrics.SentMessages(w.cache.Resource().String())
-	return s.leased.follow(ctx)
+	s.watch, s.leased = w, leasedStream{w.lease, s}
+	return s.leased
 }
-
-// attach makes w the watch that is followed.
-func (s *eventSender) attach(w *followedWatch) { s.watch, s.leased = w, leasedStream{w.lease, s} }
 
 // next implements source.
 func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) error {
@@ -181,7 +177,13 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 		if err != nil {
 			return err
 		}
-		if err := s.sendPermitted(ctx, batch, held, encoded, freshness); err != nil {
+		if err := s.leased.send(ctx, s.check, func() error {
+			s.response.Freshness = freshness
+			if encoded.Token != "" { // the message ends the page, and its state is true after it
+				s.response.Page = batch.page
+			}
+			return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded)
+		}); err != nil {
 			return err
 		}
 		s.sent.Add(encoded.Count, batch.Since)
@@ -206,22 +208,13 @@ func (s *eventSender) encoderOf(batch *watchBatch) encode.Events {
 	}
 }
 
-// sendPermitted sends a message of a batch under a valid lease. It returns errNarrowed if the caller can no longer read all of it.
-// It does not look whether the message itself names an object that is no longer permitted: the batch was read in one scope.
-func (s *eventSender) sendPermitted(ctx context.Context, batch *watchBatch, held budget.Held, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
-	check := func() error {
-		if !access.Covers(s.watch.lease.Scope, s.watch.scope) || batch.permitted != nil && !batch.permitted() {
-			return errNarrowed
-		}
-		return nil
+// check returns errNarrowed if the caller can no longer read the whole batch. It does not look whether the next message itself
+// names an object that is no longer permitted: the batch was read in one scope.
+func (s *eventSender) check() error {
+	if !access.Covers(s.watch.lease.Scope, s.watch.scope) || s.batch.permitted != nil && !s.batch.permitted() {
+		return errNarrowed
 	}
-	return s.leased.send(ctx, check, func() error {
-		s.response.Freshness = freshness
-		if encoded.Token != "" { // the message ends the page, and its state is true after it
-			s.response.Page = batch.page
-		}
-		return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded)
-	})
+	return nil
 }
 
 // sendEncoded sends the encoded events of one message with what the response has already. After ErrDue the events and the token

@@ -38,7 +38,7 @@ type watchPart struct {
 	sender  watchSender
 
 	params WatchParams    // without a resume token after the first start; see follow
-	watch  *followedWatch // the watch that start has started; owned by the sender once follow is called
+	watch  *followedWatch // the watch that start has started; follow closes it
 }
 
 // watchSender sends what becomes of a watch: an eventSender or an eventReceiver. It is used for one watch
@@ -46,8 +46,8 @@ type watchPart struct {
 type watchSender interface {
 	// whileWaiting calls begin, and reports to the client that the watch waits until begin returns.
 	whileWaiting(ctx context.Context, waiting *waitingWatch, begin func() (*followedWatch, error)) (*followedWatch, error)
-	// follow sends events until the client disconnects or the watch ends, and closes the watch.
-	follow(ctx context.Context, w *followedWatch) error
+	// attach makes w the watch whose events are sent, and returns the stream that sends them.
+	attach(w *followedWatch) leasedStream
 }
 
 // start implements part.
@@ -58,8 +58,9 @@ func (p *watchPart) start(ctx context.Context) (err error) {
 
 // follow implements part.
 func (p *watchPart) follow(ctx context.Context) error {
+	defer p.watch.close()
 	p.params.resumeToken = "" // newer events have been sent when the watch is started again
-	return p.sender.follow(ctx, p.watch)
+	return p.sender.attach(p.watch).follow(ctx)
 }
 
 // resourceName implements part.

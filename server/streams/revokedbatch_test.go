@@ -44,7 +44,8 @@ func oneMessageAtATime(t *testing.T, rights *servertest.FakeRights, between func
 		})
 	})
 	sender.messages = true
-	if err = sender.follow(ctx, watch); errors.Is(err, synced) {
+	defer watch.close()
+	if err = sender.attach(watch).follow(ctx); errors.Is(err, synced) {
 		err = nil
 	}
 	return events, err

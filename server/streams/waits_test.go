@@ -30,7 +30,7 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	lease := &access.Lease{Changed: changed}
-	events := &followedWatch{lease: lease, source: interruptedSource{}}
+	events := &followedWatch{lease: lease, source: interruptedSource{}, cache: &informerhub.Cache{}}
 	sender := new(eventSender)
 	sender.attach(events)
 	if err := sender.leased.followPeriod(ctx); !errors.Is(err, context.DeadlineExceeded) {

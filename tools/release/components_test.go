@@ -49,7 +49,7 @@ func wantComponents(t *testing.T, components []cdx.Component) {
 		}
 		versions[one.Name] = one.Version
 	}
-	for _, name := range []string{"stdlib", "k8s.io/client-go", "connectrpc.com/connect", "react", "@bufbuild/protobuf"} {
+	for _, name := range []string{"stdlib", "k8s.io/client-go", "connectrpc.com/connect/v2", "react", "@bufbuild/protobuf"} {
 		if versions[name] == "" {
 			t.Errorf("%s is not listed", name)
 		}
