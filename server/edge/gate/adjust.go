@@ -9,12 +9,13 @@ import (
 // Adjuster changes the limits of callers and the sample of logged calls while the service runs. The zero
 // value is ready for use. Its methods are safe for concurrent use.
 type Adjuster struct {
-	mu      sync.Mutex // guards the fields below
-	callers *Callers
+	mu      sync.Mutex // guards the fields below; taken before the locks of Callers and of its queues
+	callers *Callers   // nil before Attach, like log
 	log     *observe.CallLog
 }
 
-// Attach makes the adjuster change these callers and this log. A nil adjuster ignores the call.
+// Attach makes the adjuster change these callers and this log. A nil adjuster ignores the call. Before Attach, Adjust
+// has no effect.
 func (a *Adjuster) Attach(callers *Callers, log *observe.CallLog) {
 	if a == nil {
 		return

@@ -25,14 +25,18 @@ const (
 )
 
 // Callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
+//
+// A caller is in streaming while it has an open stream, and in idle otherwise, never in both. Only idle callers can be evicted:
+// an evicted caller starts with new limits, and its open streams would no longer be counted.
 type Callers struct {
+	// Set once. The queues have locks of their own, which are never taken while mu is held.
 	credentials *fairqueue.Queue // streams, by credential
 	calls       *fairqueue.Queue // running unary calls, by caller
 
-	mu        sync.Mutex // guards the fields below
+	mu        sync.Mutex // guards the fields below, and the callers in them
 	limits    Limits
-	streaming map[string]*caller // Callers with open streams, which are never evicted
-	idle      *lru.Cache         // the others
+	streaming map[string]*caller // callers with open streams, by their keys
+	idle      *lru.Cache         // all other callers, by their keys
 }
 
 // NewCallers returns callers with the same limits each.
@@ -51,7 +55,7 @@ func (c *Callers) call(name string) error {
 }
 
 // open returns a *LimitError if a caller cannot open another stream. Otherwise the stream counts
-// until close.
+// until close. The limit and the count are one step, so that streams that are opened together cannot exceed it.
 func (c *Callers) open(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +77,7 @@ func (c *Callers) retryAfter(name string) time.Duration {
 
 // AcquireStreams reserves more streams for the open stream of a caller, or returns a *LimitError; a
 // BadRequest error if the caller, or one of its credentials, can never have these streams. They count
-// until ReleaseStreams.
+// until ReleaseStreams, which must be called before close. The stream is open, so the caller is in streaming.
 func (c *Callers) AcquireStreams(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +91,7 @@ func (c *Callers) ReleaseStreams(name string, fewer int) {
 	c.streaming[name].streams -= fewer
 }
 
-// close releases a stream of open.
+// close releases a stream of open. After the last stream the caller can be evicted.
 func (c *Callers) close(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,6 +102,7 @@ func (c *Callers) close(name string) {
 	}
 }
 
+// callerLocked returns a caller under the current limits. It creates the caller if it has not called before, or was evicted.
 func (c *Callers) callerLocked(name string) *caller {
 	if found, ok := c.streaming[name]; ok {
 		return found.under(c.limits)
@@ -110,17 +115,18 @@ func (c *Callers) callerLocked(name string) *caller {
 	return created
 }
 
-// caller is the calls and streams of one caller. It is guarded by the lock of callers.
+// caller is the calls and streams of one caller. It is guarded by Callers.mu.
 type caller struct {
-	streams   int
-	calls     *rate.Limiter
-	lastRetry time.Time // the retry time of the last rejected call
+	streams   int           // open streams; a stream of several watches counts once for each watch
+	calls     *rate.Limiter // replaced when the limits change
+	lastRetry time.Time     // the retry time of the last rejected call
 }
 
 func newCaller(limits Limits) *caller {
 	return &caller{calls: rate.NewLimiter(rateOf(limits), burstOf(limits))}
 }
 
+// open counts a stream. The limit of streams comes first: a stream above it does not use up the rate of calls.
 func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
 		return &callerrors.LimitError{Limit: callerrors.LimitStreams, Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
@@ -132,6 +138,7 @@ func (c *caller) open(limits Limits) error {
 	return nil
 }
 
+// acquireStreams counts more streams, in addition to the stream that open has counted. All of them are counted, or none.
 func (c *caller) acquireStreams(more int, limits Limits) error {
 	if err := limits.checkWatches(more + 1); err != nil {
 		return err
@@ -167,6 +174,7 @@ func (c *caller) retryAfter(limits Limits) time.Duration {
 	return c.lastRetry.Sub(now)
 }
 
+// setLimits replaces the limits. Each caller gets them when it calls next: see under.
 func (c *Callers) setLimits(limits Limits) {
 	c.mu.Lock()
 	c.limits = limits
@@ -182,7 +190,7 @@ func (c *Callers) limitsNow() Limits {
 	return c.limits
 }
 
-// under applies the limits to a caller, which may have been created under others.
+// under applies the limits to a caller, which may have been created under other limits. A new rate begins with a full burst.
 func (c *caller) under(limits Limits) *caller {
 	if c.calls.Limit() != rateOf(limits) || c.calls.Burst() != burstOf(limits) {
 		c.calls = newCaller(limits).calls
@@ -213,6 +221,7 @@ func (c *Callers) Charge(name string, more int) error {
 	return c.callerLocked(name).charge(more, c.limits)
 }
 
+// charge counts more calls. The call itself was counted when it began, so at most the rest of a burst is left to count.
 func (c *caller) charge(more int, limits Limits) error {
 	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
 		return nil

@@ -36,10 +36,14 @@ const (
 
 // Entrance bounds the memory and connections of clients whose caller is not known. The bounds are
 // by network, because nothing else is known about these clients. However many networks use their
-// maximum, there is capacity left for another one.
+// maximum, there is capacity left for another network: see fairqueue.Queue.TryShare.
+//
+// A request counts as unknown from its headers until its gate has accepted or refused it. Its gate is found by the mux, so
+// the count of a request that is for no RPC ends with the request.
 type Entrance struct {
-	unknown     *fairqueue.Queue
-	refused     *fairqueue.Queue
+	// Set once.
+	unknown     *fairqueue.Queue // requests whose caller is not known yet, by network
+	refused     *fairqueue.Queue // rejected calls whose client has not read the error yet, by network
 	bodyTimeout time.Duration
 	log         *observe.CallLog
 	usage       *observe.Usage
@@ -58,7 +62,8 @@ func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usa
 	}
 }
 
-// Handler tracks each request as a [call.Call]. next and the gates of RPCs find it in the context.
+// Handler tracks each request as a [call.Call]. next and the gates of RPCs find it in the context. Whatever they register at
+// the call is released when next has returned, also after a panic.
 func (e *Entrance) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header) > maxHeaderFields {
@@ -73,6 +78,7 @@ func (e *Entrance) Handler(next http.Handler) http.Handler {
 			return
 		}
 		c := call.New(w, r, network, release)
+		// In reverse order: a panic is noted, the call ends, and then what it has used is counted and logged.
 		defer e.log.Log(c)
 		defer e.usage.End(c)
 		defer c.End()
@@ -99,8 +105,11 @@ func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
 	e.metrics.Refused(spec, c, err)
 	release, ok := e.refused.TryShare(c.Network, 1)
 	if !ok {
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // net/http resets the call without a response that would wait for the client
 	}
+
+	// The call now counts as rejected, and no longer as unknown. It may last until its client has read the error, so it
+	// keeps as little memory as possible, for a bounded time.
 	c.OnEnd(release)
 	c.Identified()
 	c.DropHeaders()
@@ -111,7 +120,8 @@ func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
 }
 
 // accept ends the bounds for requests of unknown callers. The request must be received within
-// bodyTimeout. Streams of several requests have no such limit.
+// bodyTimeout. Streams of several requests have no such limit. The time begins again here, because
+// authenticating the caller may have taken a while.
 func (e *Entrance) accept(c *call.Call, spec connect.Spec) {
 	c.Identified()
 	c.SendWithoutDeadline()

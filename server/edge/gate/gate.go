@@ -26,13 +26,17 @@ const admitTimeout = 5 * time.Second
 // Gate admits calls, unary and streaming alike, before their messages are read: it authenticates
 // the caller and applies its limits. It puts the caller into the context. Everything that a call
 // reserves is released when its handler has returned.
+//
+// The limits apply in the order of their cost: the rate and the number of calls, then the memory that is kept for a stream,
+// then the memory to decode the request. A call that is rejected has not been decoded.
 type Gate struct {
+	// Set once. The queues and the pace are shared by all calls, and have locks of their own.
 	entrance   *Entrance
 	config     Config
 	received   *fairqueue.Queue // bytes of large requests that are received, by caller
 	requests   *fairqueue.Queue // bytes of requests that are decoded, by caller
-	processors *fairqueue.Queue
-	pace       *fairqueue.Pace // of the streams of each caller; nil without limits
+	processors *fairqueue.Queue // slots of all callers
+	pace       *fairqueue.Pace  // of the streams of each caller; nil without limits
 }
 
 // Config configures a gate.
@@ -72,11 +76,15 @@ func (g *Gate) Admit(next connect.ServerFunc) connect.ServerFunc {
 	}
 }
 
+// enter returns the context of a call that is admitted, or why it is not. What was reserved before an error is released
+// when the call ends: enter registers each reservation at the call as soon as it has it.
 func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (context.Context, error) {
 	calling, err := call.Authenticate(ctx, g.config.Authenticator, c.Request.Header)
 	if err != nil {
 		return nil, err
 	}
+
+	// The caller is known: the response and the records of the call name it, also if the call is rejected.
 	name := call.CallerKey(calling.Identity)
 	c.Record.Caller = calling.Identity.Username
 	g.entrance.usage.Begin(c, call.IsStream(spec))
@@ -86,6 +94,8 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (cont
 	if c.Request.Method == http.MethodGet && c.Request.Header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
+
+	// The limits of the caller.
 	credential := call.CredentialKey(calling.Identity)
 	ctx = ledger.With(ctx, g.config.Kept.Account(name, credential))
 	if call.IsStream(spec) {
@@ -96,10 +106,16 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (cont
 	if err != nil {
 		return nil, err
 	}
+
+	// The request. The bounds for unknown callers end before it is received: a client that sends slowly keeps no place that
+	// other networks need.
 	g.entrance.accept(c, spec)
 	if err := g.reserve(ctx, c, spec, name); err != nil {
 		return nil, err
 	}
+
+	// The processor slots, which the work of the call is paid from. Only streams have a pace: the client of a
+	// unary call waits for the work.
 	ctx = fairqueue.WithMeter(call.WithCaller(ctx, calling), g.processors, name, c.Record.UsedProcessor)
 	if g.pace != nil && call.IsStream(spec) {
 		c.Record.Paces(g.pace, name)
@@ -108,6 +124,8 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (cont
 	return ctx, nil
 }
 
+// openStream counts a stream, for its caller and for the credential, and charges for it. It never waits: a client that opens
+// many streams is rejected with a retry time, and does not occupy the service meanwhile.
 func (g *Gate) openStream(ctx context.Context, c *call.Call, name, credential string) error {
 	if err := g.config.Callers.open(name); err != nil {
 		return err
@@ -119,10 +137,12 @@ func (g *Gate) openStream(ctx context.Context, c *call.Call, name, credential st
 	}
 	c.OnEnd(release)
 	charge, err := ledger.From(ctx).Charge(streamBytes)
-	c.OnEnd(charge.Release)
+	c.OnEnd(charge.Release) // also after an error, when it releases nothing
 	return err
 }
 
+// beginCall counts a unary call. A call above the rate is rejected at once. A call above the number of running calls waits for
+// a few seconds, because unary calls end soon.
 func (g *Gate) beginCall(ctx context.Context, c *call.Call, name string) error {
 	if err := g.config.Callers.call(name); err != nil {
 		return err

@@ -17,7 +17,8 @@ const (
 	maxHealthWatchesOfNetwork = 32
 )
 
-// Health admits the calls of grpc.health.v1.Health.
+// Health admits the calls of grpc.health.v1.Health. Probes have no credentials, so its bounds are by network, like those of an
+// Entrance. A single check stays within the bounds for unknown callers; a watch, which lasts, has a bound of its own.
 type Health struct {
 	entrance *Entrance
 	watches  *fairqueue.Queue

@@ -56,14 +56,16 @@ func (s *reservingStream) Send(message any) error {
 	return s.ServerStream.Send(message)
 }
 
-// chargingStream charges for the message that was received last.
+// chargingStream charges for the message that was received last. It is owned by the goroutine of the handler, which receives.
+// The interceptor releases the charge when the handler has returned.
 type chargingStream struct {
 	connect.ServerStream
 	call   *call.Call
 	charge *ledger.Charge
 }
 
-// Receive implements connect.ServerStream.
+// Receive implements connect.ServerStream. The reservation of the request ends only after the charge has replaced it, so that
+// the memory is counted at every time.
 func (s *chargingStream) Receive(message any) error {
 	if err := s.ServerStream.Receive(message); err != nil {
 		return err

@@ -30,12 +30,16 @@ const (
 // reservations end when the handler has returned, before the response is sent.
 func (g *Gate) reserve(ctx context.Context, c *call.Call, spec connect.Spec, name string) error {
 	if call.IsBidi(spec) {
-		return nil
+		return nil // it has several requests, which arrive later
 	}
+
+	// The request is received up to largeRequestBytes without a reservation: a request that ends before needs
+	// none to be received.
 	limit := bounds.MaxBytes(spec.Procedure)
 	length, compressed := lengthOf(c, limit)
 	received := c.Body.Receive(min(limit, largeRequestBytes) + prefixBytes)
 	if received > largeRequestBytes+prefixBytes {
+		// length is what the client declares, and for a compressed request the limit.
 		release, err := g.acquire(ctx, g.received, name, length, callerrors.LimitRequestBytes, tooManyBytes)
 		if err != nil {
 			return err
@@ -46,6 +50,8 @@ func (g *Gate) reserve(ctx context.Context, c *call.Call, spec connect.Spec, nam
 	if late := (*connect.Error)(nil); errors.As(c.Body.Err, &late) {
 		return late
 	}
+
+	// The memory to decode it. What was received bounds the length that was declared, unless decompressing makes it longer.
 	if !compressed && c.Request.Method != http.MethodGet {
 		length = min(length, received)
 	}
