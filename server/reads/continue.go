@@ -18,20 +18,30 @@ import (
 
 // continuation creates the list that a later page is taken from: the state of a cache at the list's
 // version, or the API server's list at exactly that version. It is owned by one call.
+//
+// The replica that serves a page need not have served the page before. Its cache can be behind the version of the list (see
+// await), or have dropped the states of that time: then the API server is asked, which keeps them for some minutes. A page is
+// never taken from another version. If the list cannot be continued, the error says so, and the caller lists again.
 type continuation struct {
 	lists  *Lists
 	params listParams
 	token  tokens.Page
+
+	// Set by list, under the caller's current permissions.
 	access access.Request
-	scope  auth.Namespaces
+	scope  auth.Namespaces // the namespaces that the list covers; see tokens.Page.Within
 }
 
+// list returns the list, for a caller that can read all of it.
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
 	if c.scope, err = c.lists.permissions.Scope(ctx, call.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
+	// Namespaces that the caller has gained since the first page are left out. If the caller has lost some, check fails.
 	c.scope = c.token.Within(c.scope, c.access.Indivisible)
+
+	// A list without a version that can be asked for is read again at the API server, and must have the same hash.
 	if isLive(resource, c.params.consistency) || !tokens.PinsObjects(c.token.Position.Version) {
 		related, err := c.lists.snapshots.relations.Resolve(ctx, c.params.Related, resource, c.params.consistency)
 		if err != nil {
@@ -46,7 +56,8 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 	return c.fromCache(ctx, cache)
 }
 
-// check rejects a list that is not the same as at its first page.
+// check rejects a list that is not the same as at its first page: with another API version, scope or related object, the last
+// object of the page before would say nothing about the next page.
 func (c *continuation) check(related Relation) error {
 	if c.token.Served != c.lists.servedAs(c.access.Resource, c.scope, related) {
 		return errPageChanged
@@ -54,6 +65,7 @@ func (c *continuation) check(related Relation) error {
 	return nil
 }
 
+// fromCache returns the list from a cache, or from the API server if the cache no longer has the state at the list's version.
 func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) (*pagedList, error) {
 	if err := c.await(ctx, cache); err != nil {
 		return nil, err
@@ -77,13 +89,14 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 			err = errPageExpired
 		}
 		if err == nil {
-			list.freshness = found.freshness
+			list.freshness = found.freshness // the caller asked for the cache: the list is as old as its first page
 		}
 	}
 	return list, err
 }
 
-// await waits until the cache has all changes up to the list's version.
+// await waits until the cache has all changes up to the list's version. A deletion at that version that this replica does not
+// know yet would let a later page contain an object that the first page has left out.
 func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) error {
 	err := cache.AwaitPosition(ctx, c.token.Position, target.VersionTimeout)
 	switch {
@@ -104,12 +117,15 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // take returns the objects of a selection as they were at the list's version, starting after the
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found Result) (*pagedList, error) {
+	// In the default order the cache reads on from the last object, and reads no more than a page.
 	if c.params.order.Paths() == 0 && found.related.owner == nil {
 		limit, maxBytes := pageLimits(c.params)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.Position, c.token.Last, limit, maxBytes)
 		found.Snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{Result: found, token: c.token, more: more}, err
 	}
+
+	// Otherwise all objects are needed to know which follow. The cached names save sorting them again.
 	if err := found.cache.Holds(c.token.Position); err != nil {
 		return nil, err
 	}
@@ -144,7 +160,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related Relation) (*pa
 	if cached := c.cachedFor(ctx); cached != nil {
 		return cached, nil
 	}
-	version := ""
+	version := "" // the latest
 	if tokens.PinsObjects(c.token.Position.Version) {
 		version = c.token.Position.Version
 	}
@@ -158,12 +174,14 @@ func (c *continuation) fromAPIServer(ctx context.Context, related Relation) (*pa
 	return c.wholeOf(found), nil
 }
 
+// wholeOf returns a complete list, which is still to be sorted, and to be compared with the hash of the first page.
 func (c *continuation) wholeOf(found Result) *pagedList {
 	found.warnings = nil // the first page had them
 	return &pagedList{Result: found, token: c.token, complete: true, order: c.params.order, hashed: c.token.Objects != ""}
 }
 
-// cachedFor returns the cached list of the API server, or nil if it is not cached.
+// cachedFor returns the cached list of the API server, or nil if it is not cached. It is in its order already, and it is the list
+// of the first page, so it needs no hash.
 func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 	found, ok := c.lists.cache.find(c.token.KeyFor(call.IdentityFrom(ctx)))
 	if !ok || !found.unshared {

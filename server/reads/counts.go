@@ -35,8 +35,8 @@ const (
 // countParams are the parsed fields of a request for a count.
 type countParams struct {
 	SnapshotParams
-	plan      *counts.Plan
-	maxGroups int
+	plan      *counts.Plan // what is counted
+	maxGroups int          // of the response; the smallest groups are left out
 }
 
 func parseCount(request *kubeconnectv1.CountRequest) (p countParams, err error) {
@@ -74,7 +74,7 @@ func (c *Counts) Count(ctx context.Context, request *kubeconnectv1.CountRequest)
 		Namespaces:      namespaces,
 	}
 	if params.plan.CountsOnly() {
-		return response, nil
+		return response, nil // the number of objects is known, and costs no memory
 	}
 	if err := budget.ReserveResponse(ctx, groupsMemory); err != nil {
 		return nil, err
@@ -82,7 +82,8 @@ func (c *Counts) Count(ctx context.Context, request *kubeconnectv1.CountRequest)
 	return response, addGroups(ctx, response, params, found.Snapshot.Objects)
 }
 
-// addGroups adds the largest groups of objects, and the aggregates of all objects, to a response.
+// addGroups adds the largest groups of objects, and the aggregates of all objects, to a response, in a processor slot. The aggregates
+// are never cut: the groups get the bytes that the aggregates leave.
 func addGroups(ctx context.Context, response *kubeconnectv1.CountResponse, params countParams, objects []*informerhub.Object) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -200,8 +201,9 @@ func parseAggregate(one *kubeconnectv1.Aggregate) (counts.Aggregate, error) {
 }
 
 // fitsIn returns a function that reserves memory for groups of a size, and the same amount for the
-// response. It returns an error if that is too much.
+// response. It returns an error if that is too much. It does not wait, because counting holds a processor slot.
 func fitsIn(ctx context.Context) func(groups, bytes int) error {
+	// Half of what the call has reserved is for the response.
 	held := groupsMemory / 2
 	return func(groups, bytes int) error {
 		if bytes > maxCountedBytes {

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	// maxJoins bounds the joins of a request, because each of them reads another cache for every object of a page.
 	maxJoins         = 8
 	maxJoinNameBytes = 63
 	// maxJoined bounds the related objects that are returned for an object.
@@ -46,6 +47,8 @@ func ParseWatchJoins(request *kubeconnectv1.WatchRequest) ([]JoinParams, error) 
 	return parseJoins(request.GetJoins(), request.GetEncoding())
 }
 
+// parseJoins parses joins in the order of the request, which is also the order of their results. encoding is the encoding of the
+// objects that they return.
 func parseJoins(requested []*kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (all []JoinParams, err error) {
 	if len(requested) > maxJoins {
 		return nil, apierror.BadRequest("there are %d joins: give at most %d", len(requested), maxJoins)
@@ -104,6 +107,7 @@ func checkJoinType(kind kubeconnectv1.JoinType) error {
 	return nil
 }
 
+// parseJoinPath parses the path of a join, which only some types have.
 func parseJoinPath(kind kubeconnectv1.JoinType, text string) (mask.Path, error) {
 	needed := kind == kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY || kind == kubeconnectv1.JoinType_JOIN_TYPE_NAMES
 	switch {
@@ -120,6 +124,7 @@ func parseJoinPath(kind kubeconnectv1.JoinType, text string) (mask.Path, error) 
 	return mask.ParsePath(text)
 }
 
+// parseJoinLimit returns how many related objects a join returns for an object; 0 if it returns none of them.
 func parseJoinLimit(join *kubeconnectv1.Join) (int, error) {
 	switch limit := join.GetLimit(); {
 	case limit < 0 || limit > maxJoined:

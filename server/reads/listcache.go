@@ -25,34 +25,42 @@ const listActive = 5 * time.Second
 
 // listCache caches lists that are expensive to create: sorted lists, and lists that were read at
 // the API server. Their next pages are taken from them. Lists of a caller that have not been used
-// for some seconds are evicted for its new ones. Its methods are safe for concurrent use.
+// for some seconds are evicted for new lists of that caller, and never for another caller. Its methods
+// are safe for concurrent use.
+//
+// A list that is not cached is created again for its next page, with the same result. A list of the API server is read
+// again only once: if there is still no memory for it, the list ends, see errPageNotKept.
 type listCache struct {
-	memory *fairqueue.Queue // bytes, by caller
+	memory *fairqueue.Queue // bytes, by caller; set once
 
-	mu       sync.Mutex // guards the fields below; taken before the lock of memory
-	byKey    map[string]*list.Element
-	used     *list.List  // of *cachedList, least recently used first
-	sweeping *time.Timer // runs while there are lists
+	mu       sync.Mutex               // guards the fields below; taken before the lock of memory
+	byKey    map[string]*list.Element // the elements of used, by tokens.Page.KeyFor: a key belongs to one credential
+	used     *list.List               // of *cachedList, least recently used first
+	sweeping *time.Timer              // evicts the first of used at the end of its lifetime; nil while there are no lists
 }
 
 // orderedList is a complete list in its order: with the objects if they are in no informer cache,
-// and with their names otherwise. It is immutable.
+// and with their names otherwise. It is immutable, so calls use it without the lock, also after it was evicted.
+//
+// The objects of an informer cache are looked up again by their names, at the version of the list. Keeping them would keep
+// their old states in memory, which the informer cache has dropped.
 type orderedList struct {
 	Result
-	names []informerhub.ObjectName
+	names []informerhub.ObjectName // nil if Result has the objects
 }
 
 // cachedList is a cached list. It is immutable except for used.
 type cachedList struct {
 	orderedList
-	key, owner string
+	key, owner string    // owner is the caller; see call.CallerKey
 	used       time.Time // guarded by the lock of listCache
-	release    func()    // releases its memory
+	release    func()    // releases its memory; called once, by removeLocked
 }
 
-// unused returns the time since the list was last used.
+// unused returns the time since the list was last used. The lock of listCache is held.
 func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
 
+// newListCache returns an empty cache. It has no goroutine: a timer runs while there are lists.
 func newListCache(metrics *observe.Metrics) *listCache {
 	return &listCache{
 		memory: metrics.Queue("list_snapshot_bytes", fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()})),
@@ -108,7 +116,10 @@ func (l orderedList) size() int64 {
 	return int64(size)
 }
 
-// add caches a list, and reports whether there is memory for it.
+// add caches a list, and reports whether there is memory for it. A list that is cached already is used again.
+//
+// The names of a long list are copied without the lock, so two calls can do that at the same time. The second of them finds
+// the list of the first, and drops its own.
 func (c *listCache) add(key, owner string, found Result) bool {
 	if _, ok := c.find(key); ok {
 		return true
@@ -134,6 +145,7 @@ func (c *listCache) add(key, owner string, found Result) bool {
 // acquireLocked acquires memory for a list of an owner. It evicts lists of the owner that are not
 // active if necessary.
 func (c *listCache) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
+	// TryShare does not wait: a list that does not fit is not cached, and the response is not delayed.
 	for {
 		if release, ok = c.memory.TryShare(owner, bytes); ok || !c.removeOldestLocked(owner) {
 			return release, ok
@@ -142,7 +154,8 @@ func (c *listCache) acquireLocked(owner string, bytes int64) (release func(), ok
 }
 
 // removeOldestLocked evicts the least recently used list of an owner, and reports whether there was
-// one that is not active.
+// a list that is not active. Lists that are active are being read, page by page: without them, two
+// lists that do not fit together would evict each other at every page.
 func (c *listCache) removeOldestLocked(owner string) bool {
 	for at := c.used.Front(); at != nil && at.Value.(*cachedList).unused() >= listActive; at = at.Next() {
 		if at.Value.(*cachedList).owner == owner {
@@ -163,6 +176,7 @@ func (c *listCache) find(key string) (found orderedList, ok bool) {
 	return orderedList{}, false
 }
 
+// useLocked returns a cached list, and extends its lifetime; nil if it is not cached.
 func (c *listCache) useLocked(key string) *cachedList {
 	at := c.byKey[key]
 	if at == nil {
@@ -174,7 +188,8 @@ func (c *listCache) useLocked(key string) *cachedList {
 	return cached
 }
 
-// sweep evicts the lists whose lifetime is over.
+// sweep evicts the lists whose lifetime is over, and sets the timer for the next list. The lists are in the order of
+// their last use, so the first list whose lifetime is not over ends the loop.
 func (c *listCache) sweep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,6 +203,7 @@ func (c *listCache) sweep() {
 	}
 }
 
+// removeLocked evicts a list, and releases its memory. Calls that have found the list may still use it.
 func (c *listCache) removeLocked(at *list.Element) {
 	removed := c.used.Remove(at).(*cachedList)
 	delete(c.byKey, removed.key)

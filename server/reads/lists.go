@@ -30,6 +30,7 @@ type listParams struct {
 	joins     []JoinParams
 }
 
+// parseList parses a request. It does not parse the page token, which is checked together with the query.
 func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return listParams{}, err
@@ -49,6 +50,7 @@ func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listP
 	if request.GetMetadataOnly() {
 		p.Selection = p.OfMetadata()
 	}
+	// An order and joins can read any field, also if only the metadata is returned.
 	p.ReadsMetadata = p.ReadsMetadata && p.order.Paths() == 0 && len(request.GetJoins()) == 0
 	if err != nil {
 		return listParams{}, err
@@ -59,7 +61,12 @@ func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listP
 }
 
 // Lists has the handler of List. Its methods are safe for concurrent use.
+//
+// All pages of a list show the objects as they were at the version of its first page. No state is needed for that: the token
+// of a page says which list it continues, and any replica finds the state at that version in its cache, or at the API server.
+// The cache of lists only saves work.
 type Lists struct {
+	// Set once.
 	hub         *informerhub.Hub
 	targets     *target.Resolver
 	permissions access.Permissions
@@ -81,6 +88,8 @@ func (l *Lists) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*
 	if err := l.join(ctx, list, params); err != nil {
 		return nil, err
 	}
+
+	// The memory is reserved once, for sorting, for the page, and for its joins. Nothing waits for memory after that.
 	if err := budget.ReserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))+list.joined.Memory()); err != nil {
 		return nil, err
 	}
@@ -91,7 +100,7 @@ func (l *Lists) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*
 }
 
 // listFor returns the list that a page is taken from. A request without a page token starts a new
-// list.
+// list. The permissions are checked for each page, by Take or by the continuation.
 func (l *Lists) listFor(ctx context.Context, params listParams) (*pagedList, error) {
 	if params.pageToken != "" {
 		return l.continued(ctx, params)
@@ -106,7 +115,8 @@ func (l *Lists) listFor(ctx context.Context, params listParams) (*pagedList, err
 	return l.firstOf(found, params), nil
 }
 
-// respondWithPage builds a page of a list, and sorts the list first if necessary.
+// respondWithPage builds a page of a list, and sorts the list first if necessary. It is the last step of the call: the processor
+// slot lasts until the response is written.
 func (l *Lists) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	long := list.isLongToSort() || len(params.joins) > 0 || budget.IsLong(list.candidates(params.pageSize))
 	return budget.RespondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
@@ -117,6 +127,7 @@ func (l *Lists) respondWithPage(ctx context.Context, list *pagedList, params lis
 	})
 }
 
+// page builds a page of a list that is arranged.
 func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.Coverage()
 	warnings, list.freshness = append(warnings, list.relater.AllWarnings()...), list.relater.Freshness(list.freshness)
@@ -136,7 +147,7 @@ func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*
 	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
 	call.NoteObjects(ctx, added)
 	if err != nil || added == len(objects) && !list.more {
-		return response, err
+		return response, err // the last page
 	}
 	next := list.nextToken(objects, added)
 	response.RemainingItemCount, response.NextPageToken = int64(next.Left), next.Write()
@@ -161,8 +172,9 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 			return 0, err
 		}
 		if results = more; full {
-			break
+			break // the joins of one page have a bound of their own
 		}
+		// The first object is added whatever its size is, so that each page leads further.
 		limit := encode.MaxPageBytes
 		if count == 0 {
 			limit = math.MaxInt
@@ -178,7 +190,9 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 	return count, nil
 }
 
-// firstOf returns the list that begins with a snapshot.
+// firstOf returns the list that begins with a snapshot. Its token has everything by which a later page recognizes the list. The
+// hash of the objects is part of it where the version does not determine them: the API server has given no version that can be asked
+// for, or the objects also depend on owners in other caches.
 func (l *Lists) firstOf(found Result, params listParams) *pagedList {
 	list := &pagedList{Result: found, first: true, complete: true, order: params.order}
 	list.token = tokens.Page{
@@ -199,7 +213,8 @@ func (l *Lists) servedAs(resource informerhub.Resource, scope auth.Namespaces, r
 
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
-// not confirm the version in time, it returns the snapshot unchanged.
+// not confirm the version in time, it returns the snapshot unchanged. Its token says so, and later pages do
+// not wait for the deletions either: see tokens.Page.Incomplete.
 func (l *Lists) completed(ctx context.Context, found Result, params listParams) (Result, error) {
 	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
 		return found, nil
@@ -215,7 +230,8 @@ func (l *Lists) completed(ctx context.Context, found Result, params listParams) 
 	return l.snapshots.withSnapshot(ctx, found, snapshot, err)
 }
 
-// mayHaveMore reports whether objects may not fit in one page.
+// mayHaveMore reports whether objects may not fit in one page. It is an estimate, made before the objects are encoded: a list that
+// is completed without need waits for nothing but the confirmation of its version.
 func mayHaveMore(objects []*informerhub.Object, params listParams) bool {
 	return params.pageSize > 0 && len(objects) > params.pageSize || 3*params.view.Capacity(objects) > encode.MaxPageBytes
 }
@@ -233,7 +249,8 @@ func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, e
 }
 
 // cacheList caches a list that is expensive to create and of which another page may be requested.
-// It reports whether the next page takes no longer than this one.
+// It reports whether the next page takes no longer than this page. A list in the default order of a
+// cache needs no entry: the next page begins in the cache at the last object of this page.
 func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
 	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
 		return true
@@ -242,7 +259,8 @@ func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParam
 	return l.cache.add(list.token.KeyFor(identity), call.CallerKey(identity), list.Result)
 }
 
-// join adds the joins of a page to a list, for what the caller can read.
+// join adds the joins of a page to a list, for what the caller can read. They reserve the memory of their results without
+// waiting, because the call holds memory when they are computed.
 func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) error {
 	if len(params.joins) == 0 {
 		return nil
@@ -255,8 +273,9 @@ func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) er
 	return err
 }
 
-// FollowOwners resolves the kinds of owners between the objects of a page and their related objects.
-// It sorts the list first if necessary.
+// followOwners resolves the kinds of owners between the objects of a page and their related objects.
+// It sorts the list first if necessary, because only then the objects of the page are known. It does
+// not run in the slot of the response: it can wait for caches.
 func (l *Lists) followOwners(ctx context.Context, list *pagedList, params listParams) error {
 	if !list.joined.FollowsOwners() {
 		return nil

@@ -41,6 +41,7 @@ func (o *Objects) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	// Only now the size of the response is known. The object itself is in a cache, or its memory is reserved by ReservingClient.
 	if err := budget.ReserveResponse(ctx, params.view.Memory([]*informerhub.Object{got.Object})); err != nil {
 		return nil, err
 	}
@@ -102,6 +103,8 @@ func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, param
 	return o.readCached(ctx, resource, params)
 }
 
+// readCached reads an object from the cache, for a caller that can get it. The error is the same for every object that the caller
+// cannot get, whether it exists or not, because the permission is checked first.
 func (o *Objects) readCached(ctx context.Context, resource informerhub.Resource, params GetParams) (GetResult, error) {
 	access := access.ToGet(resource, params.Namespace, params.Name)
 	scope, err := o.permissions.Scope(ctx, call.IdentityFrom(ctx), access)
@@ -140,6 +143,7 @@ func (o *Objects) readLive(ctx context.Context, resource informerhub.Resource, p
 	if err != nil {
 		return GetResult{}, budget.UpstreamError(ctx, err)
 	}
+	// A subresource can be an object of another kind, which says nothing about the resource.
 	if params.subresource == "" {
 		if err := o.targets.CheckExists(ctx, resource, object); err != nil {
 			return GetResult{}, err
@@ -148,6 +152,8 @@ func (o *Objects) readLive(ctx context.Context, resource informerhub.Resource, p
 	return GetResult{encode.KindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
+// readSubresource reads a subresource at the API server. It rejects a subresource that the API server does not offer for get, or
+// whose response is not an object, such as a log.
 func (o *Objects) readSubresource(ctx context.Context, resource informerhub.Resource, params GetParams) (GetResult, error) {
 	if err := target.CheckSubresource(params.subresource); err != nil {
 		return GetResult{}, err

@@ -20,8 +20,8 @@ const comparisonsBetweenYields = 32
 // row is an object that is being sorted.
 type row struct {
 	object *informerhub.Object
-	keys   []scalar.Value
-	place  int // index in the default order
+	keys   []scalar.Value // read once, because a comparison must not decode objects
+	place  int            // index in the default order; it decides between equal keys
 }
 
 const (
@@ -40,7 +40,8 @@ func memoryToSort(order sorted.Order, objects []*informerhub.Object) int {
 	return len(objects) * (rowBytes + scalar.ValueBytes*order.Paths())
 }
 
-// sortObjects returns objects, which are in the default order, in an order.
+// sortObjects returns objects, which are in the default order, in an order. The sorted slice is a new slice: objects may be shared
+// with a cache. Every replica sorts the same objects in the same way, so that any replica can continue a list.
 func sortObjects(ctx context.Context, order sorted.Order, objects []*informerhub.Object) ([]*informerhub.Object, error) {
 	if order.Paths() == 0 {
 		return objects, nil
@@ -49,6 +50,7 @@ func sortObjects(ctx context.Context, order sorted.Order, objects []*informerhub
 	if err != nil {
 		return nil, err
 	}
+	// The comparison yields, because it is the only part of a sort that the caller controls.
 	compared := 0
 	slices.SortFunc(rows, func(a, b row) int {
 		if compared++; err == nil && compared%comparisonsBetweenYields == 0 {
@@ -75,6 +77,7 @@ func rowsOf(ctx context.Context, order sorted.Order, objects []*informerhub.Obje
 	if err != nil {
 		return nil, err
 	}
+	// The keys of all rows are in one slice, which saves an allocation for each row.
 	rows := make([]row, len(objects))
 	keys := make([]scalar.Value, len(objects)*order.Paths())
 	unreserved := 0 // bytes of keys

@@ -35,11 +35,14 @@ const maxOwnerLevels = 32
 // them. They are followed silently, because an error would reveal that the hidden object exists,
 // and the kind of its owners. Only whether it leads to the root is returned.
 type ownership struct {
+	// Set once.
 	relations *Relations
 	root      *informerhub.Object
-	since     string               // see relation
+	since     string               // see Relation.since
 	resource  informerhub.Resource // of the root
-	owns      map[string][]string  // UIDs of owned objects, by the owner's
+
+	// What was found so far. Objects are identified by their UIDs, because a name can be used again.
+	owns map[string][]string // UIDs of owned objects, by the UID of the owner
 	// seen are the UIDs of owners that have been looked up; true if a visible object names them.
 	seen    map[string]bool
 	hidden  map[string]bool  // UIDs
@@ -56,6 +59,7 @@ func (r *Relations) ownedByRoot(ctx context.Context, relation Relation, objects 
 		owns: make(map[string][]string), hidden: make(map[string]bool), refused: make(map[string]error),
 		seen: map[string]bool{relation.owner.UID(): true},
 	}
+	// First upwards, from the objects to everything that may own them. Then downwards from the root, over what was found.
 	if err := o.follow(ctx, objects); err != nil {
 		return nil, err
 	}
@@ -93,7 +97,8 @@ func (o *ownership) errTooManyLevels(level []*informerhub.Object) error {
 	return nil
 }
 
-// descendants returns the UIDs of all objects that the root owns.
+// descendants returns the UIDs of all objects that the root owns. An owner that the caller cannot list is an error only here,
+// where it is known to lead to the root.
 func (o *ownership) descendants(ctx context.Context) (map[string]bool, error) {
 	owned := make(map[string]bool)
 	for waiting := []string{o.root.UID()}; len(waiting) > 0; waiting = waiting[1:] {
@@ -176,7 +181,8 @@ func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, h
 	return named, nil
 }
 
-// find returns the owners that exist.
+// find returns the owners that exist. If the API server contradicts discovery about a kind, discovery is
+// refreshed, and all kinds are looked up once more.
 func (o *ownership) find(ctx context.Context, named ownerSet) (found []*informerhub.Object, err error) {
 	if len(named.owners) == 0 {
 		return nil, nil
@@ -188,6 +194,8 @@ func (o *ownership) find(ctx context.Context, named ownerSet) (found []*informer
 	return found, err
 }
 
+// lookUpKinds returns the owners that exist, of all kinds that can lead to the root. An error about owners that only hidden objects
+// name is dropped: the caller must not learn that these exist.
 func (o *ownership) lookUpKinds(ctx context.Context, named ownerSet) (found []*informerhub.Object, err error) {
 	resources, err := o.relations.hub.Resolver().ResolveKinds(ctx, named.kinds())
 	if err != nil {
@@ -209,6 +217,7 @@ func (o *ownership) lookUpKinds(ctx context.Context, named ownerSet) (found []*i
 
 // findIn returns the owners that exist, of objects in a namespace.
 func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, namespace string, owners []object.Owner, hidden bool) (found []*informerhub.Object, err error) {
+	// refusal is the Forbidden error for owners that the caller cannot list. It is kept for descendants.
 	var refusal error
 	if !hidden {
 		refusal = o.checkList(ctx, resource, namespace)

@@ -27,15 +27,24 @@ const (
 )
 
 // pagedList is a list that a page is taken from. It is owned by one call.
+//
+// It is made in three forms, and next knows where the page begins in each of them:
+//
+//   - the first page of a list: complete, with all objects;
+//   - a later page of a list that must be sorted or reduced by owners, or that was read at the API server: complete,
+//     with all objects, among which the last object of the page before is searched;
+//   - a later page of a list in the default order, or of a list with cached names: only the objects after the page before.
+//
+// Sorting and hashing take long, so they are not done when the list is made, but in a processor slot: see arrange.
 type pagedList struct {
-	Result                // all objects of the list, or those after token.last
+	Result                // all objects of the list, or the objects after token.Last
 	token    tokens.Page  // of the page
 	first    bool         // the page is the list's first
 	complete bool         // the snapshot has all objects of the list
 	more     bool         // more objects follow those of the snapshot
 	order    sorted.Order // the order that the objects are still to be sorted in
 	hashed   bool         // the hash of the objects is still to be computed
-	joined   *joins.Page  // nil for none
+	joined   *joins.Page  // nil for none; set by Lists.join
 	relater  *Relater     // of joined; nil for none
 }
 
@@ -60,12 +69,13 @@ func pageLimits(params listParams) (objects, bytes int) {
 // memoryToSort estimates the memory to sort the list.
 func (l *pagedList) memoryToSort() int { return memoryToSort(l.order, l.Snapshot.Objects) }
 
+// isLongToSort reports whether arrange needs a processor slot.
 func (l *pagedList) isLongToSort() bool {
 	return l.order.Paths() > 0 && budget.IsLong(l.Snapshot.Objects) || l.hashed && len(l.Snapshot.Objects) > budget.ObjectsBetweenYields
 }
 
-// candidates returns the objects that the page is taken from: the next ones, or all of a list that
-// is still to be sorted.
+// candidates returns the objects that the page is taken from: the next objects, or all objects of a
+// list that is still to be sorted. The memory of a response is estimated from them before the list is sorted.
 func (l *pagedList) candidates(pageSize int) []*informerhub.Object {
 	if l.order.Paths() > 0 {
 		return l.Snapshot.Objects
@@ -82,8 +92,10 @@ func onePage(objects []*informerhub.Object, pageSize int) []*informerhub.Object 
 	return objects
 }
 
-// arrange computes the hash of the list's objects and sorts them, where that is still to be done.
+// arrange computes the hash of the list's objects and sorts them, where that is still to be done. Further calls do nothing.
 func (l *pagedList) arrange(ctx context.Context) error {
+	// The hash comes first: it is the hash of the default order, which sorting ends. A later page must have the hash of the
+	// first page, because the version of the list does not determine its objects.
 	if l.hashed {
 		objects, err := hashObjects(ctx, l.Snapshot.Objects)
 		if err != nil {
@@ -102,7 +114,8 @@ func (l *pagedList) arrange(ctx context.Context) error {
 	return nil
 }
 
-// next returns the objects from the first one of the page.
+// next returns the objects from the first object of the page. The list must be arranged. It fails if the last object of the page
+// before is not in a list that should have it.
 func (l *pagedList) next() ([]*informerhub.Object, error) {
 	objects := l.Snapshot.Objects
 	if l.first || !l.complete {
@@ -113,7 +126,8 @@ func (l *pagedList) next() ([]*informerhub.Object, error) {
 	})
 }
 
-// itemsAfter returns the items of a list that follow the last object of a token.
+// itemsAfter returns the items of a list that follow the last object of a token. The number of objects that were left says where
+// that object is, in a list that has not changed. Otherwise it is searched.
 func itemsAfter[T any](token tokens.Page, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
 	isLast := func(item T) bool {
 		name := nameOf(item)
@@ -129,8 +143,10 @@ func itemsAfter[T any](token tokens.Page, list []T, nameOf func(T) informerhub.O
 	return list[at+1:], nil
 }
 
-// nextToken returns the token of the next page, after a page with the first added objects of
-// coming.
+// nextToken returns the token of the next page, after a page with the first added objects.
+//
+// The number of objects that are left is exact for a complete list. Otherwise it is counted down from the page before, but it
+// is never less than the number of objects that are known to follow.
 func (l *pagedList) nextToken(objects []*informerhub.Object, added int) tokens.Page {
 	next, last := l.token, objects[added-1]
 	next.Last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}
@@ -163,7 +179,7 @@ func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, er
 	return string(hash.Sum(nil)[:tokens.HashBytes]), nil
 }
 
-// rowsFor returns the objects that can be in the page: at least all that fit.
+// rowsFor returns the objects that can be in the page: at least all that fit. The list must be arranged.
 func (l *pagedList) rowsFor(params listParams) ([]*informerhub.Object, error) {
 	objects, err := l.next()
 	if err != nil {

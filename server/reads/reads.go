@@ -32,7 +32,8 @@ type Config struct {
 	Metrics    *observe.Metrics
 }
 
-// New returns the handlers of reads.
+// New returns the handlers of reads. They share what bounds and caches work: the slots to list at the API server, the compiled
+// filters, and the cached lists.
 func New(config Config) *Reads {
 	hub, targets, permissions := config.Hub, config.Targets, config.Permissions
 	upstream := &Upstream{hub: hub, clients: config.Clients, slots: config.Metrics.Queue("upstream_lists", newUpstreamLists(config.Limits))}

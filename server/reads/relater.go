@@ -21,7 +21,12 @@ import (
 
 // Relater resolves joins to the resources that they read. It is owned by one call, or by one
 // goroutine of a stream.
+//
+// It reads nothing of the related objects. It finds their caches, and the namespaces in which the caller can list them; the
+// joins read no more than that. A resource that the caller cannot list counts as empty, so a join does not reveal its objects.
+// Kinds of owners are found only when objects name them: see FollowOwners.
 type Relater struct {
+	// Set once.
 	Hub       *informerhub.Hub
 	Targets   *target.Resolver
 	snapshots *Snapshots
@@ -31,7 +36,8 @@ type Relater struct {
 	// permission.
 	scope func(context.Context, access.Request) (auth.Namespaces, error)
 
-	Caches   []*informerhub.Cache // that the joins read
+	// What was resolved so far. It only grows.
+	Caches   []*informerhub.Cache // that the joins read; a cache that two joins read is in it twice
 	warnings []string
 	// ownerKinds is the number of kinds of owners that were followed.
 	ownerKinds int
@@ -43,7 +49,7 @@ func (s *Snapshots) Relater(params Selection, listed informerhub.Resource, scope
 	return &Relater{Hub: s.hub, Targets: s.targets, snapshots: s, params: params, listed: listed, scope: scope}
 }
 
-// ResolveAll resolves joins.
+// ResolveAll resolves joins, in their order. An error names the join.
 func (r *Relater) ResolveAll(ctx context.Context, all []JoinParams) ([]joins.Join, error) {
 	var resolved []joins.Join
 	for _, join := range all {
@@ -75,7 +81,7 @@ func (r *Relater) Freshness(other informerhub.Freshness) informerhub.Freshness {
 	return other
 }
 
-// MergeFreshness returns the freshness of what is computed from two sources.
+// MergeFreshness returns the freshness of what is computed from two sources: as stale as either source, and as old as the older source.
 func MergeFreshness(a, b informerhub.Freshness) informerhub.Freshness {
 	merged := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
 	if b.LastContact.Before(a.LastContact) {
@@ -84,7 +90,8 @@ func MergeFreshness(a, b informerhub.Freshness) informerhub.Freshness {
 	return merged
 }
 
-// resolve resolves a join.
+// resolve resolves a join. Only a cached resource can be joined: related objects are looked up by an index, for every object of a
+// page.
 func (r *Relater) resolve(ctx context.Context, join JoinParams) (joins.Join, error) {
 	return target.OnResource(ctx, r.Targets, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
 		if !resource.Cacheable() {
@@ -103,7 +110,8 @@ func (r *Relater) resolve(ctx context.Context, join JoinParams) (joins.Join, err
 	})
 }
 
-// related returns a resource as the caller can read it.
+// related returns a resource as the caller can read it. It can wait for the first snapshot of its cache, and for the version that
+// the read must see. join is the name of the join, or empty for owners.
 func (r *Relater) related(ctx context.Context, join string, resource informerhub.Resource) (joins.Related, error) {
 	read := access.ToList(resource, "", "")
 	if resource.Namespaced {
@@ -113,6 +121,7 @@ func (r *Relater) related(ctx context.Context, join string, resource informerhub
 	if err != nil {
 		return joins.Related{}, err
 	}
+	// Without permission no cache is started, so that a caller cannot make the service cache what it cannot read.
 	if !scope.All && len(scope.Names) == 0 {
 		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
 	}
@@ -128,7 +137,8 @@ func (r *Relater) related(ctx context.Context, join string, resource informerhub
 	return joins.Related{Resource: resource, Cache: cache, Namespaces: access.Restriction(scope)}, nil
 }
 
-// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects.
+// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects. Objects of namespaced resources
+// are related within their namespace, whose coverage the response names already.
 func (r *Relater) warnOfCoverage(join string, read access.Request, scope auth.Namespaces) {
 	if r.listed.Namespaced {
 		return
@@ -213,7 +223,9 @@ func selectedByRows(listed informerhub.Resource) (joins.Relation, error) {
 	}), nil
 }
 
-// FollowOwners resolves the kinds of owners between rows and their related objects, level by level.
+// FollowOwners resolves the kinds of owners between rows and their related objects, level by level. Each level can wait for the
+// cache of another kind, so only reading the owners of the rows takes a processor slot. It ends when no row names a new kind, and
+// at maxKnownKinds.
 func (r *Relater) FollowOwners(ctx context.Context, page *joins.Page, rows []*informerhub.Object) error {
 	for {
 		kinds, err := budget.InSlotIf(ctx, budget.IsLong(rows), func(ctx context.Context) ([]schema.GroupKind, error) {
@@ -228,7 +240,8 @@ func (r *Relater) FollowOwners(ctx context.Context, page *joins.Page, rows []*in
 	}
 }
 
-// Follow adds the resources of owners of some kinds to a page.
+// Follow adds the resources of owners of some kinds to a page. A kind that is not served, not cached, or above maxOwnerKinds is
+// added without a resource, so that it is not asked for again: owners behind it are not found.
 func (r *Relater) Follow(ctx context.Context, page *joins.Page, kinds []schema.GroupKind) error {
 	resources, err := r.resolveKinds(ctx, kinds)
 	if err != nil {
@@ -251,8 +264,8 @@ func (r *Relater) Follow(ctx context.Context, page *joins.Page, kinds []schema.G
 	return nil
 }
 
-// boundKinds returns the kinds that can be looked up in addition to known ones. It adds a warning if
-// there are others.
+// boundKinds returns the kinds that can be looked up in addition to a number of known kinds. It adds a
+// warning if there are more kinds.
 func (r *Relater) boundKinds(kinds []schema.GroupKind, known int) []schema.GroupKind {
 	left := max(0, maxKnownKinds-known)
 	if len(kinds) <= left {
@@ -264,8 +277,8 @@ func (r *Relater) boundKinds(kinds []schema.GroupKind, known int) []schema.Group
 	return kinds[:left]
 }
 
-// resolveKinds returns the resources of kinds. It remembers those that the cluster does not serve,
-// because discovery is read again for such a kind.
+// resolveKinds returns the resources of kinds. It remembers the kinds that the cluster does not serve,
+// because discovery is read again for such a kind. Anyone who can write an object can name such an owner.
 func (r *Relater) resolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]informerhub.Resource, error) {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind schema.GroupKind) bool { return r.Unserved[kind] })
 	resources, err := r.Hub.Resolver().ResolveKinds(ctx, kinds)
@@ -280,6 +293,7 @@ func (r *Relater) resolveKinds(ctx context.Context, kinds []schema.GroupKind) (m
 	return resources, nil
 }
 
+// rememberUnserved records that the cluster does not serve a kind. A stream hands Unserved to its next Relater.
 func (r *Relater) rememberUnserved(kind schema.GroupKind) {
 	if r.Unserved == nil {
 		r.Unserved = make(map[schema.GroupKind]bool)

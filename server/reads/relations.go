@@ -23,13 +23,15 @@ import (
 // Relations resolves the relations of requests, as far as the caller can read the other objects. Its methods are
 // safe for concurrent use.
 type Relations struct {
+	// Set once.
 	hub         *informerhub.Hub
 	targets     *target.Resolver
 	permissions access.Permissions
 	objects     *Objects
 }
 
-// Relation is a request's relation, resolved to the other object. The zero value is no relation.
+// Relation is a request's relation, resolved to the other object. The zero value is no relation. It is a value, and it is not
+// resolved again: a stream keeps the condition, also when the other object changes.
 type Relation struct {
 	Requested     *RelationParams      // nil for no relation
 	Related       informerhub.Related  // the resolved relation
@@ -99,9 +101,11 @@ func (r *Relations) Resolve(ctx context.Context, requested *RelationParams, list
 	found.Related, err = budget.InSlotIf(ctx, object.RetainedSize() > budget.ShortBytes, func(context.Context) (informerhub.Related, error) {
 		return relatedTo(requested.Relation, resource, object, listed)
 	})
+	// The condition is kept for as long as the call or the stream: the caller is charged for it until then.
 	if err == nil {
 		err = ledger.Hold(ctx, relatedBytes(found.Related))
 	}
+	// Objects in between are not selected by a condition: all objects are read, and then reduced by ownedByRoot.
 	if requested.transitive {
 		found.owner, found.Related.Owner = object, ""
 	}
@@ -126,13 +130,14 @@ func (r *Relations) otherObject(ctx context.Context, requested RelationParams, c
 		}
 		return r.objects.Read(ctx, resource, GetParams{Namespace: requested.Namespace, Name: requested.Name, consistency: consistency})
 	})
+	// An object of the same name with another UID is another object, which was created later.
 	if err == nil && requested.Uid != "" && requested.Uid != got.Object.UID() {
 		err = apierrors.NewNotFound(resource.GroupResource(), requested.Name)
 	}
 	return resource, got.Object, err
 }
 
-// relatedError returns an error about the other object.
+// relatedError returns an error about the other object. It remains a ScopeError, for which discovery is read again.
 func relatedError(err error) error {
 	var scope *target.ScopeError
 	badRequest := apierror.BadRequest("related: %v", err)

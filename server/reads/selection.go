@@ -10,7 +10,7 @@ import (
 
 // Selection are the parsed fields of a request that select objects. They are a value.
 type Selection struct {
-	Resource      string // as the caller wrote it; see cluster.resolve
+	Resource      string // as the caller wrote it; see target.Resolver
 	Namespace     string
 	labelSelector string
 	FieldSelector string
@@ -43,7 +43,8 @@ type selectionRequest interface {
 	GetRequireAllNamespaces() bool
 }
 
-// ParseSelection parses the fields that all selections have.
+// ParseSelection parses the fields that all selections have. It checks what needs no resource and little work. Selectors
+// are validated, and the filter is compiled, when the caller is authorized.
 func ParseSelection(request selectionRequest) (p Selection, err error) {
 	if err := errors.Join(target.CheckVersion(request.GetMinResourceVersion()), target.CheckSegment("namespace", request.GetNamespace())); err != nil {
 		return Selection{}, err

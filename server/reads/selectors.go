@@ -40,7 +40,7 @@ var builtInSelectors = map[schema.GroupResource]readSelector{
 }
 
 // selectorOf returns the function that parses the selectors of a resource; nil if its objects have
-// none.
+// none. A built-in kind that is not listed above has no selector. A custom kind may have a selector.
 func selectorOf(resource informerhub.Resource) readSelector {
 	read, ok := builtInSelectors[resource.GroupResource()]
 	if !ok && !resource.BuiltIn() {
@@ -113,6 +113,7 @@ func customSelector(content withSelector) (labels.Selector, error) {
 	return labels.Parse(text)
 }
 
+// labelSelector parses a label selector in the form of the API. It returns nil if the object has none.
 func labelSelector(text json.RawMessage) (labels.Selector, error) {
 	var selector *metav1.LabelSelector
 	if err := decode(text, &selector); err != nil || selector == nil {
@@ -121,7 +122,8 @@ func labelSelector(text json.RawMessage) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// decode parses JSON that has no unknown fields. It does nothing if text is empty.
+// decode parses JSON that has no unknown fields. It does nothing if text is empty. With an unknown field, a selector of a custom
+// kind has another form, and what is known of it would select other objects.
 func decode(text json.RawMessage, target any) error {
 	if len(text) == 0 {
 		return nil

@@ -19,7 +19,11 @@ import (
 
 // Snapshots takes snapshots of the objects that requests select, from the caches or at the API server. Its
 // methods are safe for concurrent use.
+//
+// Whether a read uses a cache or the API server, the caller's permissions are checked first: no cache is started, and no filter
+// is compiled, for a caller without permission.
 type Snapshots struct {
+	// Set once.
 	hub         *informerhub.Hub
 	targets     *target.Resolver
 	permissions access.Permissions
@@ -55,7 +59,7 @@ func (s *Snapshots) compile(ctx context.Context, text string) (*filter.Filter, e
 	return compiled, ledger.HoldShared(ctx, compiled, compiled.Bytes())
 }
 
-// Result is the snapshot of a selection, with its origin.
+// Result is the snapshot of a selection, with its origin. It is a value, owned by one call.
 type Result struct {
 	resource informerhub.Resource
 	Snapshot informerhub.Snapshot
@@ -94,6 +98,8 @@ func (s *Snapshots) Take(ctx context.Context, params SnapshotParams) (Result, er
 	})
 }
 
+// cached takes a snapshot of a cache, which has reached the version that the caller must see. A conditional read ends here, before
+// the cache is read.
 func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
 	cache, err := s.hub.Cache(ctx, access.Resource)
 	if err != nil {
@@ -113,7 +119,7 @@ func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, access ac
 	return s.withSnapshot(ctx, found, snapshot, err)
 }
 
-// selectionOf compiles a selection of a cache. It does not take a snapshot.
+// selectionOf compiles a selection of a cache. It does not take a snapshot: a later page takes the state at an earlier version.
 func (s *Snapshots) selectionOf(ctx context.Context, cache *informerhub.Cache, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
 	related, err := s.relations.Resolve(ctx, params.Related, access.Resource, params.consistency)
 	if err != nil {
@@ -132,7 +138,7 @@ func (s *Snapshots) selectionOf(ctx context.Context, cache *informerhub.Cache, p
 }
 
 // withSnapshot returns found with a snapshot of its selection, reduced to the objects that a
-// relation's root owns.
+// relation's root owns. err is the error of the snapshot.
 func (s *Snapshots) withSnapshot(ctx context.Context, found Result, snapshot informerhub.Snapshot, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
@@ -169,10 +175,13 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 	if err != nil {
 		return Result{}, err
 	}
+
+	// The resource may have been recreated since discovery was read: then the objects are of another resource.
 	if err := s.targets.CheckExists(ctx, access.Resource, snapshot.Objects...); err != nil {
 		return Result{}, err
 	}
 	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
+	// The owners in between are read from caches, which must not be older than the list.
 	if object.IsVersion(snapshot.ResourceVersion) {
 		related.since = snapshot.ResourceVersion
 	}

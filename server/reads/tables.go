@@ -21,8 +21,11 @@ import (
 // maxTableRows bounds the rows of a page of a table.
 const maxTableRows = 500
 
-// Tables has the handler of GetTable.
+// Tables has the handler of GetTable. Its methods are safe for concurrent use.
+//
+// A table is always read at the API server, as the caller, because only the API server knows how it prints a resource.
 type Tables struct {
+	// Set once.
 	hub      *informerhub.Hub
 	targets  *target.Resolver
 	upstream *Upstream
@@ -77,6 +80,8 @@ func (p tableParams) check(resource informerhub.Resource) error {
 	return target.CheckNamespace(resource, p.namespace)
 }
 
+// table reads a page of a table, or the row of one object, and encodes it. The memory for the response is reserved when the table has
+// been read: until then ReservingClient has reserved what was received.
 func (t *Tables) table(ctx context.Context, resource informerhub.Resource, params tableParams) (*kubeconnectv1.GetTableResponse, error) {
 	if err := params.check(resource); err != nil {
 		return nil, err
@@ -107,9 +112,9 @@ func (t *Tables) table(ctx context.Context, resource informerhub.Resource, param
 	return response, checkTableSize(response)
 }
 
-// confirm confirms the resource of a table. Rows do not contain the kind: they
-// match if they have a namespace exactly when the resource is namespaced. Otherwise discovery is
-// refreshed.
+// confirm confirms the resource of a table, which may have been recreated with another scope. Rows do not
+// contain the kind: they match if they have a namespace exactly when the resource is namespaced.
+// Otherwise discovery is refreshed.
 func (t *Tables) confirm(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
 	if rows := table.GetRows(); len(rows) > 0 && (rows[0].GetNamespace() != "") != resource.Namespaced && !resource.BuiltIn() {
 		if err := t.hub.Resolver().Refresh(ctx); err != nil {
@@ -128,7 +133,7 @@ func asPageToken(err error, pageToken string) error {
 	return err
 }
 
-// checkTableSize rejects a page that gRPC clients would not accept.
+// checkTableSize rejects a page that gRPC clients would not accept. A single row is never rejected, because no smaller page exists.
 func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 	rows, size := len(page.GetRows()), proto.Size(page)
 	if rows < 2 || size <= encode.MaxPageBytes {
@@ -138,6 +143,7 @@ func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 		"the page is too large: %d rows take %d bytes; give a smaller page_size", rows, size)
 }
 
+// rowsOfPage returns the number of rows that the API server is asked for; 0 asks for maxTableRows.
 func rowsOfPage(pageSize int32) int64 {
 	if pageSize > 0 && pageSize < maxTableRows {
 		return int64(pageSize)

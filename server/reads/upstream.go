@@ -43,8 +43,10 @@ func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency
 	return consistency == kubeconnectv1.Consistency_CONSISTENCY_LATEST || !resource.Cacheable()
 }
 
-// Upstream reads at the API server, as the caller. Its methods are safe for concurrent use.
+// Upstream reads at the API server, as the caller. Its methods are safe for concurrent use. The API server checks the
+// caller's permissions, and its errors are returned to the caller.
 type Upstream struct {
+	// Set once.
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	slots   *fairqueue.Queue // to list
@@ -53,6 +55,7 @@ type Upstream struct {
 // reader returns a reader of a resource. If the API server does not offer the verb, the error is
 // MethodNotAllowed, not NotFound.
 func (u *Upstream) reader(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
+	// A resource that can be watched is taken to offer every verb to read it, without asking discovery.
 	if !resource.Watchable {
 		offering, err := u.hub.Resolver().Subresources(ctx, resource, verb)
 		if err != nil {
@@ -65,7 +68,8 @@ func (u *Upstream) reader(ctx context.Context, resource informerhub.Resource, ve
 	return u.hub.Live(resource, budget.ReservingClient(ctx, u.clients.For(call.IdentityFrom(ctx)).HTTP))
 }
 
-// list waits for a slot and lists, at a version, or the latest state if version is empty.
+// list waits for a slot and lists, at a version, or the latest state if version is empty. The slot bounds how many lists are
+// decoded at a time, each of up to maxUpstreamListBytes.
 func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
 	release, err := u.acquireSlot(ctx)
 	if err != nil {
