@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect/v2"
@@ -91,6 +93,38 @@ type healthStream struct{ connect.ClientStream }
 func (s healthStream) Receive() (*healthv1.HealthCheckResponse, error) {
 	response := &healthv1.HealthCheckResponse{}
 	return response, s.ClientStream.Receive(response)
+}
+
+// TestHealth_OpenWatchesKeepNoHeaders opens watches with short and with long headers: nobody is authenticated, so nobody
+// could be charged for them.
+func TestHealth_OpenWatchesKeepNoHeaders(t *testing.T) {
+	const watches, length = 10, 24 << 10
+	s := newService(t, servertest.PodsAPI(), &auth.ClusterAuthenticator{})
+	kept := func(header string) int64 {
+		before := heap()
+		for range watches {
+			ctx, call := connect.NewClientContext(t.Context())
+			call.RequestHeader().Set("Unused", header)
+			if stream := watchHealth(ctx, t, s, ""); !stream.Receive() {
+				t.Fatal(stream.Err())
+			}
+		}
+		return heap() - before
+	}
+	header := strings.Repeat("a", length)
+	kept(header) // with the buffers of the connection
+	if short, long := kept("short"), kept(header); long-short > watches*length/4 {
+		t.Errorf("%d watches keep %d bytes, and %d with long headers", watches, short, long)
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 func TestHealth_WatchSendsChangesAndEndsWithTheService(t *testing.T) {
