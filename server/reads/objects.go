@@ -67,6 +67,7 @@ type GetParams struct {
 	view            encode.View
 }
 
+// parseGet parses a request. The names in it are checked when the resource is known.
 func parseGet(request *kubeconnectv1.GetRequest) (GetParams, error) {
 	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
 	if err := errors.Join(encode.Check(request.GetEncoding()), target.CheckConsistency(request.GetConsistency()), target.CheckVersion(request.GetMinResourceVersion()), err); err != nil {

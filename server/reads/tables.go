@@ -50,6 +50,7 @@ type tableParams struct {
 	options   metav1.ListOptions
 }
 
+// parseTable parses a request. The API server parses the selectors and the page token.
 func parseTable(request *kubeconnectv1.GetTableRequest) (tableParams, error) {
 	switch {
 	case request.GetPageSize() < 0:
@@ -171,6 +172,7 @@ func encodeTableInSlot(ctx context.Context, table *metav1.Table) (*kubeconnectv1
 	return budget.InSlotIf(ctx, size > budget.ShortBytes, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }
 
+// encodeTable returns a table as a response, without its resource. The token of the next page is the API server's own.
 func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	encoded := &kubeconnectv1.GetTableResponse{ResourceVersion: table.ResourceVersion, NextPageToken: table.Continue}
 	if table.RemainingItemCount != nil {
@@ -194,6 +196,7 @@ func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTa
 	return encoded, nil
 }
 
+// encodeRow returns a row with the name of its object. A row of a table that is not about objects has no name.
 func encodeRow(row metav1.TableRow) (*kubeconnectv1.TableRow, error) {
 	var metadata metav1.PartialObjectMetadata
 	if len(row.Object.Raw) > 0 {
