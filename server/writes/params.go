@@ -18,7 +18,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
-// createParams are the parsed fields of a request to create an object.
+// createParams are the parsed fields of a request to create an object. The body is parsed later, in a
+// processor slot if it is long.
 type createParams struct {
 	objectParams
 	body    any  // see manifestOf
@@ -26,6 +27,7 @@ type createParams struct {
 	options metav1.CreateOptions
 }
 
+// parseCreate parses a request, but for its body.
 func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
 	validation, err := fieldValidation(request.GetFieldValidation())
 	return createParams{
@@ -39,7 +41,7 @@ func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
 }
 
 // createTarget returns the target of a create request. It has a name only if a subresource creates
-// the object.
+// the object, as for an eviction or a token.
 func createTarget(resource informerhub.Resource, params objectParams, head change.Head) (change.Target, error) {
 	dest := writeTarget(resource, params, head)
 	switch {
@@ -48,19 +50,20 @@ func createTarget(resource informerhub.Resource, params objectParams, head chang
 	case dest.Name != "" && dest.Name != head.Metadata.Name:
 		return dest, apierror.BadRequest("name is for subresources only: name the object in its metadata.name")
 	}
-	dest.Name = ""
+	dest.Name = "" // the path of a create request names the collection
 	return dest, target.CheckNamespace(resource, dest.Namespace)
 }
 
 // updateParams are the parsed fields of a request to replace an object.
 type updateParams struct {
 	objectParams
-	body          any  // see manifestOf
-	long          bool // parsing the body takes long
-	preconditions *metav1.Preconditions
+	body          any                   // see manifestOf
+	long          bool                  // parsing the body takes long
+	preconditions *metav1.Preconditions // nil for none
 	options       metav1.UpdateOptions
 }
 
+// parseUpdate parses a request, but for its body.
 func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
 	validation, err := fieldValidation(request.GetFieldValidation())
 	return updateParams{
@@ -75,7 +78,7 @@ func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
 }
 
 // updateTarget returns the target of an update. A name or namespace that is missing in the request
-// is taken from the object.
+// is taken from the object. A name that differs from the name in the object is for the API server to reject.
 func updateTarget(resource informerhub.Resource, params objectParams, head change.Head) (change.Target, error) {
 	dest := writeTarget(resource, params, head)
 	if dest.Name == "" {
@@ -84,15 +87,17 @@ func updateTarget(resource informerhub.Resource, params objectParams, head chang
 	return dest, errors.Join(target.CheckName(resource, dest.Namespace, dest.Name), target.CheckSubresource(dest.Subresource))
 }
 
-// deleteRequest is a request that deletes objects.
+// deleteRequest is a request that deletes objects: one object, or a collection.
 type deleteRequest interface {
 	GetPropagationPolicy() kubeconnectv1.PropagationPolicy
 	GetGracePeriodSeconds() int64
 	GetDryRun() bool
 }
 
+// deleteOptions returns the options of a deletion, without preconditions, which a collection does not have.
 func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
 	options := metav1.DeleteOptions{DryRun: dryRun(request.GetDryRun())}
+	// The field, not its getter: 0 seconds means at once, and a field that is not set means the default of the kind.
 	switch request := request.(type) {
 	case *kubeconnectv1.DeleteRequest:
 		options.GracePeriodSeconds = request.GracePeriodSeconds
@@ -102,6 +107,8 @@ func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
 	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
 		return options, apierror.BadRequest("invalid grace_period_seconds %d: give 0 or more", *seconds)
 	}
+
+	// An unknown policy is an error of the request: it may be a policy that a newer client knows.
 	policy, ok := propagation[request.GetPropagationPolicy()]
 	switch {
 	case !ok:
@@ -112,6 +119,7 @@ func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
 	return options, nil
 }
 
+// propagation has the policies of deletions. Without a policy the API server uses the default of the kind.
 var propagation = map[kubeconnectv1.PropagationPolicy]metav1.DeletionPropagation{
 	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_UNSPECIFIED: "",
 	kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_ORPHAN:      metav1.DeletePropagationOrphan,
@@ -125,6 +133,7 @@ type objectParams struct {
 	subresource     string // empty for the object itself
 }
 
+// objectOf returns the fields of a request that name an object.
 func objectOf(request interface {
 	GetNamespace() string
 	GetName() string
@@ -134,14 +143,14 @@ func objectOf(request interface {
 }
 
 // existingTarget returns the target of a change to an object that exists, and optionally to one of
-// its subresources.
+// its subresources. Whether the object exists is for the API server to say.
 func existingTarget(resource informerhub.Resource, params objectParams) (change.Target, error) {
 	dest := change.Target{Resource: resource, Namespace: params.namespace, Name: params.name, Subresource: params.subresource}
 	return dest, errors.Join(target.CheckName(dest.Resource, dest.Namespace, dest.Name), target.CheckSubresource(dest.Subresource))
 }
 
 // writeTarget returns the target of a change by a whole object. A namespace that is missing in the
-// request is taken from the object.
+// request is taken from the object, but for a cluster-scoped resource, whose path has none.
 func writeTarget(resource informerhub.Resource, params objectParams, head change.Head) change.Target {
 	dest := change.Target{Resource: resource, Namespace: params.namespace, Name: params.name, Subresource: params.subresource}
 	if dest.Namespace == "" && resource.Namespaced {
@@ -150,7 +159,8 @@ func writeTarget(resource informerhub.Resource, params objectParams, head change
 	return dest
 }
 
-// manifestOf parses the body of a request that contains a whole object.
+// manifestOf parses the body of a request that contains a whole object. Its bytes are forwarded to the API server,
+// and only its head is decoded: the name, the namespace and what else a target needs.
 func manifestOf(body any, resource informerhub.Resource) (change.Manifest, error) {
 	switch body := body.(type) {
 	case *kubeconnectv1.CreateRequest_Struct:
@@ -172,6 +182,7 @@ func manifestOf(body any, resource informerhub.Resource) (change.Manifest, error
 // defaultFieldManager owns the fields of a change whose caller does not name a field manager.
 const defaultFieldManager = "kubeconnect"
 
+// dryRun returns the value of the API server's option. All stages of a change are simulated.
 func dryRun(requested bool) []string {
 	if requested {
 		return []string{metav1.DryRunAll}
@@ -179,6 +190,7 @@ func dryRun(requested bool) []string {
 	return nil
 }
 
+// fieldValidation returns the value of the option of the API server. Without a level the API server uses its default.
 func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 	switch level {
 	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_UNSPECIFIED:

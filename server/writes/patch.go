@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
+// parsePatch parses a patch, with its preconditions. It can take long, so it is called in a processor slot.
 func parsePatch(request *kubeconnectv1.PatchRequest) (p change.Patch, err error) {
 	if p.Kind, err = patchType(request.GetType()); err != nil {
 		return change.Patch{}, err
@@ -28,6 +29,7 @@ func parsePatch(request *kubeconnectv1.PatchRequest) (p change.Patch, err error)
 	return p.WithPreconditions(preconditions(request.GetPreconditions()))
 }
 
+// patchType returns the content type by which the API server recognizes a patch.
 func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
 	switch kind {
 	case kubeconnectv1.PatchType_PATCH_TYPE_JSON:
@@ -42,9 +44,12 @@ func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
 	return "", apierror.BadRequest("type is required: PATCH_TYPE_JSON, PATCH_TYPE_MERGE, PATCH_TYPE_STRATEGIC_MERGE or PATCH_TYPE_APPLY")
 }
 
+// patchBody returns the bytes that are sent to the API server. Without preconditions the bytes of data are sent unchanged, so
+// that the API server itself reports duplicate and unknown fields. A value has no bytes of its own, and is sent as JSON.
 func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 	switch body := request.GetBody().(type) {
 	case *kubeconnectv1.PatchRequest_Value:
+		// A server-side apply is parsed as YAML, which does not allow all characters of JSON.
 		text, err := body.Value.MarshalJSON()
 		if err != nil {
 			return nil, apierror.BadRequest("value is not JSON: %v", err)
@@ -54,6 +59,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
 			return body.Data, change.CheckData(body.Data) // YAML is allowed too; the API server parses it
 		}
+		// The values are counted before they are decoded: each can take many times its bytes.
 		if err := bounds.CheckJSONValues("data", body.Data); err != nil {
 			return nil, err
 		}
@@ -82,11 +88,13 @@ func checkPatchBody(kind kubeconnectv1.PatchType, body any) error {
 	return nil
 }
 
-// operationNames are the operations of a JSON patch, with the members that each requires.
+// operationNames are the operations of a JSON patch, with the members that each requires. The value of an operation can be
+// any JSON, so its absence is for the API server to report.
 var operationNames = map[any][]string{
 	"add": {"path"}, "remove": {"path"}, "replace": {"path"}, "test": {"path"}, "move": {"path", "from"}, "copy": {"path", "from"},
 }
 
+// checkOperations rejects operations of a JSON patch that the API server could not apply to any object.
 func checkOperations(operations []any) error {
 	for i, operation := range operations {
 		members, ok := operation.(map[string]any)
@@ -108,7 +116,7 @@ func checkOperations(operations []any) error {
 	return nil
 }
 
-// jsonType names the type of a JSON value.
+// jsonType names the type of a JSON value, as encoding/json and structpb decode it.
 func jsonType(value any) string {
 	switch value.(type) {
 	case nil:
@@ -142,8 +150,11 @@ func escapeControls(text []byte) []byte {
 	return escaped
 }
 
+// isC1Control reports whether a character is a control character above ASCII, or DEL.
 func isC1Control(r rune) bool { return r >= 0x7f && r <= 0x9f }
 
+// patchOptions returns the options of a patch. Server-side apply needs a field manager of the caller's own, because it removes the fields
+// that this manager has applied before and that the patch no longer has. Any other patch has a default manager.
 func patchOptions(request *kubeconnectv1.PatchRequest) (metav1.PatchOptions, error) {
 	options := metav1.PatchOptions{FieldManager: request.GetFieldManager()}
 	apply := request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY

@@ -21,7 +21,14 @@ import (
 )
 
 // Writes has the handlers of the RPCs that change objects. Its methods are safe for concurrent use.
+//
+// Each handler does the same in the same order: it parses the request, resolves the resource, finds the target, and makes the
+// change. Nothing is checked against a cache: the API server decides about permissions, preconditions and conflicts.
+//
+// target.OnResource can call its function twice. It does so only if the API server has not carried out the first request,
+// so a change is never made twice.
 type Writes struct {
+	// Set once.
 	hub     *informerhub.Hub
 	targets *target.Resolver
 	clients *auth.ClientFactory
@@ -32,7 +39,8 @@ func New(hub *informerhub.Hub, targets *target.Resolver, clients *auth.ClientFac
 	return &Writes{hub: hub, targets: targets, clients: clients}
 }
 
-// writer returns a writer that acts as the caller.
+// writer returns a writer that acts as the caller. The call notes when the request is sent: from then on the change may have
+// been made, whatever the caller receives.
 func (w *Writes) writer(ctx context.Context) change.Writer {
 	return change.Writer{Clients: w.clients.For(call.IdentityFrom(ctx)), Sends: func() { call.NoteSent(ctx) }}
 }
@@ -40,11 +48,14 @@ func (w *Writes) writer(ctx context.Context) change.Writer {
 // writeResponse is the response to a change.
 type writeResponse struct {
 	change.Result
-	kind   *kubeconnectv1.Resource
+	kind   *kubeconnectv1.Resource // of the object in the response, which can be another kind than the kind of the target
 	object *kubeconnectv1.Object
 }
 
 // change makes a change and encodes the object in the API server's response.
+//
+// The memory for the response is reserved only after the change was made, when its size is known. Therefore a lack of memory
+// must not be an error: see budget.ReserveWriteResponse.
 func (w *Writes) change(ctx context.Context, dest change.Target, requested change.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
 	done, err := w.writer(ctx).Do(ctx, dest, requested)
 	if err != nil {
@@ -54,7 +65,7 @@ func (w *Writes) change(ctx context.Context, dest change.Target, requested chang
 	if err != nil {
 		return writeResponse{}, err
 	}
-	call.NoteObject(ctx, object.Namespace(), object.Name())
+	call.NoteObject(ctx, object.Namespace(), object.Name()) // the name, if the API server has generated it
 	view := encode.View{Encoding: encoding, Messages: true}
 	if err := budget.ReserveWriteResponse(ctx, len(done.Body)+view.Memory([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err
@@ -63,7 +74,8 @@ func (w *Writes) change(ctx context.Context, dest change.Target, requested chang
 	return writeResponse{done, encode.KindOf(object, dest.Resource), encoded}, err
 }
 
-// Create implements kubeconnect.v1.ResourceService.
+// Create implements kubeconnect.v1.ResourceService. The manifest is parsed after the resource is resolved, because the envelope of a
+// protobuf manifest depends on the resource.
 func (w *Writes) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
 	params, err := parseCreate(request)
 	if err != nil {
@@ -75,6 +87,7 @@ func (w *Writes) Create(ctx context.Context, request *kubeconnectv1.CreateReques
 			return writeResponse{}, err
 		}
 		call.NoteObject(ctx, manifest.Head.Metadata.Namespace, manifest.Head.Metadata.Name)
+		// The name and the namespace can stand in the request or in the manifest.
 		target, err := createTarget(resource, params.objectParams, manifest.Head)
 		if err != nil {
 			return writeResponse{}, err
@@ -87,7 +100,7 @@ func (w *Writes) Create(ctx context.Context, request *kubeconnectv1.CreateReques
 	return &kubeconnectv1.CreateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings}, nil
 }
 
-// Update implements kubeconnect.v1.ResourceService.
+// Update implements kubeconnect.v1.ResourceService. An update of an object that does not exist can create it, as at the API server.
 func (w *Writes) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
 	params, err := parseUpdate(request)
 	if err != nil {
@@ -103,6 +116,7 @@ func (w *Writes) Update(ctx context.Context, request *kubeconnectv1.UpdateReques
 		if err != nil {
 			return writeResponse{}, err
 		}
+		// The API server reads preconditions of an update from the metadata of the object.
 		if manifest, err = manifest.WithPreconditions(params.preconditions); err != nil {
 			return writeResponse{}, err
 		}
@@ -115,7 +129,7 @@ func (w *Writes) Update(ctx context.Context, request *kubeconnectv1.UpdateReques
 	return &kubeconnectv1.UpdateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
-// Patch implements kubeconnect.v1.ResourceService.
+// Patch implements kubeconnect.v1.ResourceService. The patch is parsed before the resource is resolved: it does not depend on it.
 func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
@@ -124,6 +138,7 @@ func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest)
 	if err != nil {
 		return nil, err
 	}
+	// The preconditions are part of the patch already. Here they only explain a conflict.
 	object, required := objectOf(request), preconditions(request.GetPreconditions())
 	done, err := target.OnResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		dest, err := existingTarget(resource, object)
@@ -139,7 +154,8 @@ func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest)
 	return &kubeconnectv1.PatchResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
-// Delete implements kubeconnect.v1.ResourceService.
+// Delete implements kubeconnect.v1.ResourceService. The API server returns the deleted object, or a Status. The response to a deletion
+// with a Status has no object, and the version is looked up: see versionAfter.
 func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
@@ -150,7 +166,7 @@ func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
 	object := objectParams{namespace: request.GetNamespace(), name: request.GetName()}
-	var dest change.Target
+	var dest change.Target // of the last attempt; versionAfter needs it
 	done, err := target.OnResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
 		dest, err = existingTarget(resource, object)
 		if err != nil {
@@ -171,7 +187,8 @@ func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 	}, nil
 }
 
-// DeleteCollection implements kubeconnect.v1.ResourceService.
+// DeleteCollection implements kubeconnect.v1.ResourceService. The API server parses the selectors. Its deletions are not atomic: after
+// an error some objects may have been deleted.
 func (w *Writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
 	options, err := deleteOptions(request)
 	if err != nil {
@@ -179,7 +196,7 @@ func (w *Writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
 	var dest change.Target
-	var warnings []string
+	var warnings []string // not part of the result of OnResource, which is the number of objects
 	deleted, err := target.OnResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (deleted int, err error) {
 		if err := target.CheckNamespace(resource, request.GetNamespace()); err != nil {
 			return 0, err
@@ -209,16 +226,18 @@ const deletionTimeout = 3 * time.Second
 func (w *Writes) versionAfter(ctx context.Context, dest change.Target, dryRun bool, deleted string) string {
 	switch {
 	case dryRun:
-		return ""
+		return "" // nothing was deleted, so no version shows it
 	case object.IsVersion(deleted):
 		return deleted
 	}
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
+	// The caller's own permissions are the second choice, for a resource that the service itself cannot list.
 	clients := []*http.Client{w.clients.For(call.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}
+	// A list of one object is enough: its version is the version of the collection at that time.
 	for _, client := range clients {
 		if version, err := w.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && object.IsVersion(version) {
 			return version
