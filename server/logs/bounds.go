@@ -24,14 +24,15 @@ const (
 	contextBytes = 256 << 10
 )
 
+// newOpenLogs returns the queue that counts open logs. Nothing waits in it: a log above a limit is not opened.
 func newOpenLogs() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxOpenLogs, PerKey: maxCallerOpenLogs})
 }
 
-// openLogs counts the open logs of a stream of lines.
+// openLogs counts the open logs of a stream of lines. It is a value without state: what acquire counts is returned by release.
 type openLogs struct {
 	queue   *fairqueue.Queue
-	caller  string
+	caller  string // see call.CallerKey
 	account ledger.Account
 	weight  int64 // of a log
 	bytes   int   // of a log
@@ -61,6 +62,7 @@ const (
 	unreadLogBytes      = 512 << 10
 )
 
+// newUnreadLogs returns the queue that counts unread logs. Nothing waits in it either: the check of an unread message must not block.
 func newUnreadLogs() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxUnreadLogs, PerKey: maxCallerUnreadLogs})
 }
@@ -68,15 +70,19 @@ func newUnreadLogs() *fairqueue.Queue {
 // unreadLogs counts the logs of a stream while a message is left unread for longer than a moment.
 // Logs that are not read block for as long as their client wants, so the number of these logs is
 // bounded.
+//
+// It belongs to one message. fits is called by streamlife.Unread, in the goroutine of its timer, while the sender is blocked in a
+// write; end is called by the sender after the write. The write returns only when no check is running, so release needs no lock.
 type unreadLogs struct {
 	queue   *fairqueue.Queue
 	caller  string
 	account ledger.Account
-	count   int64
+	count   int64  // of the stream
 	release func() // nil while they are not counted
 }
 
-// fits returns the reason why the log must end if too many logs are unread, or nil.
+// fits returns the reason why the log must end if too many logs are unread, or nil. It is called again and again while the message
+// is unread, and counts the logs once. A message that is read at once is never counted.
 func (u *unreadLogs) fits() error {
 	if u.release != nil {
 		return nil
@@ -95,6 +101,7 @@ func (u *unreadLogs) fits() error {
 	return nil
 }
 
+// end ends the count, if the message was unread for long enough to be counted.
 func (u *unreadLogs) end() {
 	if u.release != nil {
 		u.release()

@@ -12,13 +12,16 @@ import (
 
 // leasedSender sends the messages of a stream of logs under an access lease. It is owned by the
 // goroutine that sends them.
+//
+// While the lease cannot be renewed, nothing is sent: a log has no bookmark that could report it. The logs are read no
+// further than their buffers then, because their readers wait for the sender.
 type leasedSender struct {
 	lease  *access.Lease
-	unread *fairqueue.Queue
+	unread *fairqueue.Queue // see unreadLogs
 }
 
 // sendPermitted calls send under a valid lease. While the message is unread, the given number of
-// logs counts as unread.
+// logs counts as unread. send makes its message when it is called, for the scope of the lease as it is then.
 func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() error) error {
 	unread := unreadLogs{queue: s.unread, caller: call.CallerKey(s.lease.Caller.Identity), account: ledger.From(ctx), count: int64(logs)}
 	defer unread.end()

@@ -17,13 +17,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
 
-// lineBody is an open log. The errors of Read are for callers: those of the connection contain the
+// lineBody is an open log. The errors of Read are for callers: the errors of the connection contain the
 // addresses of the API server and the service.
 type lineBody struct {
 	io.ReadCloser
 	ctx context.Context // of the connection
 }
 
+// Read implements io.Reader. It returns io.EOF only for a log that has ended regularly, and an error for a log that was cut off.
 func (b *lineBody) Read(p []byte) (int, error) {
 	count, err := b.ReadCloser.Read(p)
 	if err == nil {
@@ -35,7 +36,8 @@ func (b *lineBody) Read(p []byte) (int, error) {
 	return count, openError(err)
 }
 
-// openError returns the error of a log that could not be opened, or was cut off, for loglines.
+// openError returns the error of a log that could not be opened, or was cut off, for loglines. The API server reports a container
+// without a log as a bad request, whether the log comes later or has been removed.
 func openError(err error) error {
 	var failed apierrors.APIStatus
 	if !errors.As(err, &failed) {
@@ -64,14 +66,17 @@ type lineSender struct {
 	stream kubeconnectv1connect.PodServiceGetLogLinesServerStream
 }
 
-// send sends a batch under a valid lease. What is of namespaces that the caller can no longer read is
-// omitted.
+// send sends a batch under a valid lease. Lines, events and positions of namespaces that the caller can no
+// longer read are dropped. All open logs wait while the batch is unread, so all of them count as unread.
 func (s *lineSender) send(ctx context.Context, batch loglines.Batch) error {
 	return s.sendPermitted(ctx, max(1, batch.OpenLogs), func() error { return s.stream.Send(s.response(batch)) })
 }
 
+// response returns a batch as a response, in the scope of the lease as it is now. It is made again for each attempt to send, because the
+// lease can be renewed between two attempts.
 func (s *lineSender) response(batch loglines.Batch) *kubeconnectv1.GetLogLinesResponse {
 	response := &kubeconnectv1.GetLogLinesResponse{}
+	// Notices were made with the permissions by which the pods were selected. The last notice that names namespaces counts.
 	for _, notice := range batch.Notices {
 		response.Warnings = append(response.Warnings, notice.Warnings...)
 		if notice.CoversAll || len(notice.Namespaces) > 0 {
@@ -96,6 +101,7 @@ func (s *lineSender) response(batch loglines.Batch) *kubeconnectv1.GetLogLinesRe
 	return response
 }
 
+// encodeLogLine returns a line as a message. Ordinals begin at 1, and sequences at 0.
 func encodeLogLine(line loglines.SentLine) *kubeconnectv1.LogLine {
 	encoded := &kubeconnectv1.LogLine{
 		Namespace: line.Namespace, Pod: line.Pod, Container: line.Container,
@@ -124,6 +130,7 @@ var logEventTypes = map[loglines.EventType]kubeconnectv1.LogEventType{
 	loglines.LimitReached:  kubeconnectv1.LogEventType_LOG_EVENT_TYPE_LIMIT_REACHED,
 }
 
+// encodeLogEvent returns an event as a message. The message of a container can be long, and is cut.
 func encodeLogEvent(event loglines.Event) *kubeconnectv1.LogEvent {
 	return &kubeconnectv1.LogEvent{
 		Type: logEventTypes[event.Type], Namespace: event.Namespace, Pod: event.Pod, PodUid: event.UID, Container: event.Container,

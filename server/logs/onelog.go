@@ -18,12 +18,17 @@ const maxPieceBytes = 64 << 10
 // logReader reads a log as it arrives from the API server, at most one piece ahead. A slow client
 // slows down the log's source by TCP flow control, and nothing is dropped. It is owned by the
 // stream's handler, except for the part of the buffer that a pending read fills.
+//
+// At most one read is pending. It fills the buffer behind end, and the handler reads the buffer before end, so they need no
+// lock. startRead moves bytes within the buffer, and is called only when no read is pending.
 type logReader struct {
+	// Set once.
 	body    io.ReadCloser
 	cancel  context.CancelFunc // ends a pending read
-	reading sync.WaitGroup
-	read    chan logRead // the result of the pending read
+	reading sync.WaitGroup     // the pending read
+	read    chan logRead       // the result of the pending read; with room for it, so that the read never blocks
 
+	// Owned by the handler, but for the bytes behind end while a read is pending.
 	buffer     []byte
 	begin, end int // the bytes that have not been taken
 }
@@ -34,6 +39,7 @@ type logRead struct {
 	err   error
 }
 
+// newLogReader returns a reader of an open log. cancel must end a pending Read of body.
 func newLogReader(body io.ReadCloser, cancel context.CancelFunc) *logReader {
 	return &logReader{body: body, cancel: cancel, read: make(chan logRead, 1), buffer: make([]byte, maxPieceBytes)}
 }
@@ -50,10 +56,11 @@ func (l *logReader) startRead() {
 	})
 }
 
-// add appends the bytes of a completed read.
+// add appends the bytes of a completed read, which are behind end already.
 func (l *logReader) add(count int) { l.end += count }
 
-// takeLines returns all complete lines, or a part of a line that fills the buffer.
+// takeLines returns all complete lines, or a part of a line that fills the buffer. The result is valid until the
+// next startRead.
 func (l *logReader) takeLines() []byte {
 	count := bytes.LastIndexByte(l.buffer[l.begin:l.end], '\n') + 1
 	if l.end-l.begin == len(l.buffer) && count == 0 {
@@ -65,13 +72,15 @@ func (l *logReader) takeLines() []byte {
 // takeAll returns all bytes. A read may be pending: it fills the buffer after these bytes.
 func (l *logReader) takeAll() []byte { return l.take(l.end - l.begin) }
 
+// take returns the next bytes, which then count as taken. It does not copy them.
 func (l *logReader) take(count int) []byte {
 	taken := l.buffer[l.begin : l.begin+count]
 	l.begin += count
 	return taken
 }
 
-// close closes the log at its source. It returns when no read is pending.
+// close closes the log at its source. It returns when no read is pending: the goroutine of a read must not outlive the call. A read
+// that is canceled leaves its result in the channel.
 func (l *logReader) close() {
 	l.cancel()
 	l.reading.Wait()
@@ -81,12 +90,12 @@ func (l *logReader) close() {
 // logSender sends one log. It is owned by the stream's handler.
 type logSender struct {
 	leasedSender
-	stream kubeconnectv1connect.PodServiceGetLogsServerStream
+	stream kubeconnectv1connect.PodServiceGetLogsServerStream // set once, like log
 	log    *logReader
-	idle   bool // no data has arrived since the last read
+	idle   bool // no data has arrived since the last call of forwardIdle
 }
 
-// follow sends the log's data until the log ends or the client disconnects.
+// follow sends the log's data until the log ends or the client disconnects. A read is always pending when it waits.
 func (s *logSender) follow(ctx context.Context) error {
 	still := time.NewTimer(standstill)
 	defer still.Stop()
@@ -117,9 +126,9 @@ func (s *logSender) step(ctx context.Context, still *time.Timer) (ended bool, er
 			return false, err
 		}
 		still.Reset(streams.BookmarkInterval)
-	case <-s.lease.Changed:
+	case <-s.lease.Changed: // follow renews the lease
 	case <-period.Done():
-		return false, context.Cause(ctx)
+		return false, context.Cause(ctx) // nil at the end of the period alone
 	}
 	return false, nil
 }
@@ -127,6 +136,7 @@ func (s *logSender) step(ctx context.Context, still *time.Timer) (ended bool, er
 // forwardIdle sends an incomplete line when no data has arrived for a second, and then an empty
 // message at each BookmarkInterval without data.
 func (s *logSender) forwardIdle(ctx context.Context) error {
+	// A read is pending, and continues to fill the buffer behind the piece while the piece is sent.
 	piece := s.log.takeAll()
 	if len(piece) > 0 || s.idle {
 		if err := s.sendMessage(ctx, piece); err != nil {

@@ -33,10 +33,11 @@ const (
 	maxLogPositions = 4096
 )
 
-// logLinesParams are the parsed fields of a GetLogLinesRequest.
+// logLinesParams are the parsed fields of a GetLogLinesRequest. The selection is parsed like the selection of a watch, whether the pods are
+// followed or not, so that the same fields select the same pods.
 type logLinesParams struct {
 	streams.WatchParams
-	options loglines.Options
+	options loglines.Options // see parseLong for the fields that are parsed last
 }
 
 // access returns the read that the caller must have the permission for: of the pods and of their
@@ -109,6 +110,7 @@ func parseLogOptions(request *kubeconnectv1.GetLogLinesRequest) (loglines.Option
 	return options, err
 }
 
+// checkLogNumbers rejects numbers out of their bounds, and options that exclude each other.
 func checkLogNumbers(request *kubeconnectv1.GetLogLinesRequest) error {
 	switch {
 	case request.GetFollow() && request.GetPrevious():
@@ -182,6 +184,7 @@ func compileContainers(request *kubeconnectv1.GetLogLinesRequest, charge func(in
 	}, err
 }
 
+// compileNames compiles the pattern of a field; nil for no pattern. charge is called before the pattern is compiled.
 func compileNames(field, pattern string, charge func(int) error) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, nil
@@ -209,6 +212,8 @@ func patternError(field string, err error) error {
 	return apierror.BadRequest("%s: %v", field, err)
 }
 
+// parsePositions parses the positions to resume after, one for each log. The sequence of a line counts from 0, among the lines of its
+// log with the same time; an ordinal counts from 1.
 func parsePositions(positions []*kubeconnectv1.LogPosition) (map[loglines.LogName]loglines.Position, error) {
 	if len(positions) > maxLogPositions {
 		return nil, apierror.BadRequest("resume_after has %d positions: give at most %d", len(positions), maxLogPositions)

@@ -11,16 +11,20 @@ import (
 
 type podKey struct{ namespace, name string }
 
-// podChanges converts selected pods to changes of logs.
+// podChanges converts selected pods to changes of logs. It is owned by the goroutine that selects the pods. The channel has no buffer:
+// a watch that is faster than loglines waits.
 type podChanges struct {
+	// Set once.
 	changes chan<- loglines.Change
 	params  logLinesParams
 	hub     *informerhub.Hub
 
+	// What loglines knows of the selection.
 	known  map[podKey]string   // the UIDs of the selected pods
 	listed map[podKey]struct{} // the pods of the snapshot that is being received; nil if there is none
 }
 
+// send sends a change, and blocks until loglines receives it.
 func (c *podChanges) send(ctx context.Context, change loglines.Change) error {
 	select {
 	case c.changes <- change:
@@ -43,7 +47,8 @@ func (c *podChanges) sendAll(ctx context.Context, notice loglines.Notice, pods [
 	return c.send(ctx, loglines.Change{Synced: true})
 }
 
-// sendPod sends a pod, of which only the fields that loglines needs are read.
+// sendPod sends a pod, of which only the fields that loglines needs are read. A pod that cannot be read is skipped: the other logs
+// of the stream are worth more than an error.
 func (c *podChanges) sendPod(ctx context.Context, object *informerhub.Object) error {
 	text, err := object.JSON()
 	if err == nil {
@@ -65,6 +70,7 @@ func (c *podChanges) Notify(ctx context.Context, warnings, namespaces []string, 
 func (c *podChanges) Receive(ctx context.Context, scope auth.Namespaces, event informerhub.Event) error {
 	switch event.Type {
 	case informerhub.Reset:
+		// The pods are sent again. loglines keeps the logs that it has open: only sync knows which pods are gone.
 		c.listed = map[podKey]struct{}{}
 	case informerhub.Synced:
 		return c.sync(ctx, scope)
@@ -83,7 +89,8 @@ func (c *podChanges) Receive(ctx context.Context, scope auth.Namespaces, event i
 	return nil
 }
 
-// sync ends a snapshot: known pods that it does not contain are gone.
+// sync ends a snapshot: known pods that it does not contain are gone. It was complete in the caller's scope only, so a pod can be
+// missing because the caller may no longer read it; see lose.
 func (c *podChanges) sync(ctx context.Context, scope auth.Namespaces) error {
 	for key := range c.known {
 		if _, ok := c.listed[key]; ok {

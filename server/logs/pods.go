@@ -31,8 +31,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/writes/change"
 )
 
-// Pods implements kubeconnect.v1.PodService.
+// Pods implements kubeconnect.v1.PodService. Its methods are safe for concurrent use.
 type Pods struct {
+	// Set once.
 	hub     *informerhub.Hub
 	targets *target.Resolver
 	clients *auth.ClientFactory
@@ -64,7 +65,8 @@ func New(config Config) *Pods {
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
-// checks the caller's permission at that time.
+// checks the caller's permission at that time. The lease is granted before, so that no change of
+// permissions between is missed. Nothing is sent before the log is open.
 func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream kubeconnectv1connect.PodServiceGetLogsServerStream) error {
 	if err := target.CheckName(access.PodLogs, request.GetNamespace(), request.GetName()); err != nil {
 		return err
@@ -91,7 +93,7 @@ func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	return sender.follow(ctx)
 }
 
-// open opens a log as the caller. The caller must close the log.
+// open opens a log as the caller. The caller must close the log. Its context outlives open, and ends with close.
 func (p *Pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
 	reading, cancel := context.WithCancel(ctx)
 	body, err := p.openBody(reading, namespace, name, options)
@@ -154,6 +156,7 @@ func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err != nil {
 		return err
 	}
+	// After Grant, because compiling costs a caller's processor time, which only an authorized caller gets.
 	if err := parseLong(ctx, request, &params.options); err != nil {
 		return err
 	}
@@ -162,6 +165,9 @@ func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	}
 	params.options.Acquire = p.openLogsOf(ctx, request).acquire
 	sender := &lineSender{stream: stream, leasedSender: leasedSender{lease: lease, unread: p.unread}}
+
+	// One goroutine selects the pods. This goroutine runs the logs, and sends. Either ends the other: an error of the selection cancels
+	// Run, and the end of Run cancels the selection.
 	ctx, cancel := context.WithCancelCause(ctx)
 	changes := make(chan loglines.Change)
 	var selecting sync.WaitGroup
@@ -224,7 +230,8 @@ func (p *Pods) listPods(ctx context.Context, params logLinesParams, to *podChang
 	return to.sendAll(ctx, loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: len(namespaces) == 0}, list.Snapshot.Objects)
 }
 
-// watchPods follows the selected pods by a watch.
+// watchPods follows the selected pods by a watch, which has a lease of its own: it decides which pods are selected, and the lease of the
+// sender which lines are sent.
 func (p *Pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
 	return p.watches.Follow(ctx, params.WatchParams, to)
 }
