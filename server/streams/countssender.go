@@ -95,6 +95,7 @@ func (s *countsSender) repeat(ctx context.Context, stale bool) error {
 	}
 	last := countsUpdate{at: s.counted.at, Difference: counts.Difference{Total: s.total}}
 	last.at.Freshness.Stale = stale || last.at.Freshness.Stale
+	last.at.Warnings = s.warnings // newer warnings can name objects, and are sent under a lease only
 	return s.sendUnder(ctx, nil, streamlife.Guard{}, s.encode(last))
 }
 

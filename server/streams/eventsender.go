@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -109,7 +110,7 @@ func (s *eventSender) repeat(ctx context.Context, stale bool) error {
 	}
 	freshness := informerhub.Freshness{Stale: stale || s.watch.cache.Freshness().Stale, LastContact: s.lastContact}
 	s.response.Freshness = encode.Freshness(freshness)
-	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
+	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token), nil)
 }
 
 // setKind sets the kind, the source and the namespaces of the stream in the next response. The client receives them with the
@@ -137,7 +138,6 @@ func (s *eventSender) send(ctx context.Context) error {
 	case informerhub.Synced, informerhub.Bookmark:
 		freshness = encode.Freshness(batch.Freshness)
 	}
-	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 
 	err := s.sendBatch(ctx, batch, freshness)
 	if err == nil && freshness != nil {
@@ -173,6 +173,7 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 		return err
 	}
 	defer held.Release()
+	warnings := batch.Warnings // are sent with the first message
 	for encoded, err := range s.encoderOf(batch).Responses(ctx) {
 		if err != nil {
 			return err
@@ -182,10 +183,11 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 			if encoded.Token != "" { // the message ends the page, and its state is true after it
 				s.response.Page = batch.page
 			}
-			return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded)
+			return s.sendEncoded(ctx, s.watch.lease, streamlife.Guard{Contended: held.Awaited}, encoded, warnings)
 		}); err != nil {
 			return err
 		}
+		warnings = nil
 		s.sent.Add(encoded.Count, batch.Since)
 		call.NoteObjects(ctx, encoded.Count)
 		// Not before: repeat names this position while the next message waits for a lease.
@@ -217,10 +219,12 @@ func (s *eventSender) check() error {
 	return nil
 }
 
-// sendEncoded sends the encoded events of one message with what the response has already. After ErrDue the events and the token
-// are removed from the response, because a repeated bookmark may be sent before the next attempt. What else the response has is
-// sent with the next message, whichever that is.
-func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, encoded encode.Response) error {
+// sendEncoded sends the encoded events of one message, and its warnings, with what the response has already. After ErrDue
+// everything that depends on objects is removed from the response, because a repeated bookmark may be sent, without a lease,
+// before the next attempt. What describes the stream remains, and is sent with the next message, whichever that is.
+func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guarded streamlife.Guard, encoded encode.Response, warnings []string) error {
+	describing := s.response.Warnings
+	s.response.Warnings = append(slices.Clip(describing), warnings...)
 	// The time before sending: while a client reads slowly, the message becomes old.
 	if s.response.Freshness != nil {
 		s.freshAt = time.Now()
@@ -229,7 +233,8 @@ func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guar
 	encode.Set(&s.response, encoded.Events, s.messages)
 	err := s.outlet(ctx, lease, guarded, &s.response)
 	if errors.Is(err, access.ErrDue) {
-		s.response.ResumeToken, s.response.Events = "", nil
+		s.response.ResumeToken, s.response.Events, s.response.Page, s.response.Freshness = "", nil, nil, nil
+		s.response.Warnings = describing
 		s.response.ProtoReflect().SetUnknown(nil)
 		return err
 	}

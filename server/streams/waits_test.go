@@ -3,8 +3,11 @@ package streams
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -12,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
@@ -76,6 +80,58 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 		err := s.leased.followPeriod(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
 			t.Errorf("%d bookmarks, and ends with %v", sent, err)
+		}
+	})
+}
+
+// quietSource is a source without batches.
+type quietSource struct{ eventSource }
+
+func (quietSource) RequestBookmark() {}
+
+// TestRepeat_HasNothingOfWhatWasNotSent has a message that cannot be sent, because the lease is due. What is repeated
+// meanwhile is sent without a lease.
+func TestRepeat_HasNothingOfWhatWasNotSent(t *testing.T) {
+	const warning = "the filter has no value for default/secret"
+	t.Run("of events", func(t *testing.T) {
+		var sent []*kubeconnectv1.WatchResponse
+		s := &eventSender{delivered: &delivery{"10", "token"}}
+		s.outlet = func(_ context.Context, lease *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
+			if lease != nil {
+				return access.ErrDue
+			}
+			sent = append(sent, proto.CloneOf(response))
+			return nil
+		}
+		s.attach(&followedWatch{lease: &access.Lease{}, source: quietSource{}, cache: &informerhub.Cache{}})
+		s.response.Warnings = []string{"covers 1 namespace"}
+		s.response.Page = &kubeconnectv1.PageState{TotalCount: 42}
+		if err := s.sendEncoded(t.Context(), s.watch.lease, streamlife.Guard{}, encode.Bookmark("11", "newer"), []string{warning}); !errors.Is(err, access.ErrDue) {
+			t.Fatal(err)
+		}
+		if err := s.repeat(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if len(sent) != 1 || sent[0].GetPage() != nil || sent[0].GetResumeToken() != "token" || !slices.Equal(sent[0].GetWarnings(), []string{"covers 1 namespace"}) {
+			t.Errorf("sent %v", sent)
+		}
+	})
+	t.Run("of counts", func(t *testing.T) {
+		plan, err := counts.NewPlan(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent []*kubeconnectv1.WatchCountsResponse
+		s := &countsSender{plan: plan, outlet: func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+			sent = append(sent, proto.CloneOf(response))
+			return nil
+		}}
+		s.counted = &liveCounts{at: follow.Moment{Epoch: 1, Warnings: []string{warning}}}
+		if err := s.repeat(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if len(sent) != 1 || len(sent[0].GetWarnings()) > 0 {
+			t.Errorf("sent %v", sent)
 		}
 	})
 }
