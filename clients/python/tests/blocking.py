@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -193,8 +194,19 @@ def _until_parked(thread: threading.Thread) -> None:
     while thread.is_alive() and same < PARKED_POLLS:
         frame = sys._current_frames().get(thread.ident or 0)
         at = frame and (frame.f_code, frame.f_lasti, frame.f_back and frame.f_back.f_lasti)
-        seen, same = at, same + 1 if at == seen else 0
+        seen, same = at, same + 1 if at == seen and _sleeps(thread) else 0
         time.sleep(0.001)
+
+
+def _sleeps(thread: threading.Thread) -> bool:
+    """Report whether a thread waits, and not only for a processor: on a busy machine, a thread that
+    is about to make a call can be at one place for long, and an interrupt there is another test.
+    """
+    try:
+        stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+    except OSError:  # not on Linux, or the thread has ended
+        return True
+    return stat.rpartition(")")[2].split()[0] == "S"
 
 
 def _at(thread: threading.Thread) -> str:
