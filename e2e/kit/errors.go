@@ -21,7 +21,8 @@ import (
 // OverLimit is the size of a request over every limit.
 const OverLimit = 8 << 20
 
-// WatchError opens a watch, and returns its error; nil if it sends a response.
+// WatchError opens a watch, and returns its error; nil if it sends a response other than that it waits for its first
+// snapshot.
 func WatchError(ctx context.Context, client ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,10 +31,18 @@ func WatchError(ctx context.Context, client ResourceClient, request *kubeconnect
 		return err
 	}
 	defer stream.Close()
-	if stream.Receive() {
-		return nil
+	for stream.Receive() {
+		if !saysThatItWaits(stream.Msg()) {
+			return nil
+		}
 	}
 	return stream.Err()
+}
+
+// saysThatItWaits reports whether a response is a bookmark without a version.
+func saysThatItWaits(response *kubeconnectv1.WatchResponse) bool {
+	events := response.GetEvents()
+	return len(events) == 1 && events[0].GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && events[0].GetResourceVersion() == ""
 }
 
 // StatusIn is the Status of an error; nil if it has none.
