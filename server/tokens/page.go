@@ -132,7 +132,7 @@ func areNamespaces(text string) bool {
 
 // Within returns the namespaces that the list covers, for a caller with the given scope now.
 // Namespaces that were gained since the first page are left out. If some were lost, the list cannot
-// be continued: see served.
+// be continued: see ServedAs.
 func (t Page) Within(scope auth.Namespaces, indivisible bool) auth.Namespaces {
 	if t.Namespaces == "" || indivisible {
 		return scope

@@ -34,7 +34,7 @@ import (
 const NewestFormat = 2
 
 // A resume token of a watch consists of: its format; a hash of what the watch selects; the
-// served state, see served; a position (informerhub.Position); and a checksum. The served state
+// served state; a position (informerhub.Position); and a checksum. The served state
 // contains a hash of the operator's generation, if there is one; the API version; a hash of the
 // namespaces that the caller could read, if these were not all; a hash of the result of a relation,
 // if there is one; the encoding of the objects that patches apply to, if there are patches; the version
@@ -49,7 +49,7 @@ const (
 	checksumBytes  = 4
 )
 
-// tokens encodes and parses the resume tokens of one watch.
+// Watch encodes and parses the resume tokens of one watch.
 type Watch struct {
 	selection  []byte
 	generation string // see InGeneration; empty for none
