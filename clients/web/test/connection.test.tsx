@@ -50,7 +50,7 @@ test("types that cannot be read, and those that are missing, are named, and read
   await screen.findByText(missing);
 });
 
-test("a caller who may list nothing is told so", async () => {
+test("a caller who may list nothing sees that", async () => {
   const service = new FakeService();
   service.denied = () => "no role";
   renderPage(service, "/");

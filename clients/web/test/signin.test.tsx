@@ -113,7 +113,7 @@ test("a sign-in with the issuer that has failed says why", async () => {
   expect((await screen.findByRole("alert")).textContent).toBe("access was denied");
 });
 
-test("a user who is still signed in at the issuer is told so, and can sign out there", async () => {
+test("a user who is still signed in at the issuer sees that, and can sign out there", async () => {
   const signOutOfIssuer = { host: "issuer.example", address: "https://issuer.example/end" };
   render(<SignIn signOutOfIssuer={signOutOfIssuer} onToken={() => Promise.resolve()} />);
   await screen.findByText("You are signed out of the console, but not of issuer.example.");

@@ -112,7 +112,6 @@ func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
 	// keeps as little memory as possible, for a bounded time.
 	c.OnEnd(release)
 	c.Identified()
-	c.DropHeaders()
 	c.SendWithin(refusedTimeout)
 	clear(c.Request.Header)            // most of the call's memory
 	c.ReceiveWithin(call.DrainTimeout) // over HTTP/1.1 net/http reads the rest of the body first

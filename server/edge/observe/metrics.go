@@ -233,7 +233,6 @@ type countedStream struct {
 	call      *call.Call
 	isUnary   bool
 	isHandled bool // the request was received
-	hasEnded  bool
 }
 
 // Receive implements connect.ServerStream.
@@ -257,10 +256,9 @@ func (s *countedStream) Send(message any) error {
 
 // end counts the call, once.
 func (s *countedStream) end(err error) {
-	if s.hasEnded {
+	if s.call.HasOutcome {
 		return
 	}
-	s.hasEnded = true
 	if s.isUnary {
 		s.metrics.durations.WithLabelValues(s.call.Record.Procedure).Observe(time.Since(s.call.Record.Began).Seconds())
 		s.call.SendWithin(call.ResponseTimeout)
