@@ -87,7 +87,7 @@ func TestFullDisk_OfTheLogIsNotNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := kit.FreeAddress(t)
+	address := harness.ReserveAddress(t)
 	process := kit.StartProcess(t, "/bin/sh", "-c", `exec "$0" "$@" 2>`+full, path,
 		"--kubeconfig", kit.Cluster(t).Kubeconfig, "--auth", "none", "--listen", address, "--log-level", "debug")
 	service := &harness.Service{Process: process, Address: "http://" + address}

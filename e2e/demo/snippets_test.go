@@ -108,7 +108,7 @@ var unending = map[string]string{
 // shutdown, and starts it again. Each program has to print what changes after that.
 func TestSnippets_ContinueWhenTheirReplicaIsKilled(t *testing.T) {
 	address, kubeconfig := startCluster(t, 12)
-	listen := kit.FreeAddress(t)
+	listen := harness.ReserveAddress(t)
 	replica := harness.StartMortalService(t, kubeconfig, listen)
 	run, processes := newSnippetRunner(t, "http://"+listen), map[string]*harness.Process{}
 	for name := range unending {

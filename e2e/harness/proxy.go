@@ -14,7 +14,7 @@ type Fault int
 const (
 	// None forwards all bytes.
 	None Fault = iota
-	// Refused closes the port, as when the server has ended.
+	// Refused refuses connections, as when the server has ended.
 	Refused
 	// Dropped accepts connections and closes them at once, as a load balancer does without a
 	// backend.
@@ -42,11 +42,11 @@ func (f Fault) admits() bool { return !f.cuts() }
 // whether a target is healthy. Its address never changes.
 type Proxy struct {
 	// Set once.
-	fail  func(...any) // reports that the proxy cannot listen
-	tasks sync.WaitGroup
+	fail     func(...any) // reports that the proxy cannot listen
+	reserved *reservation
+	tasks    sync.WaitGroup
 
 	mu             sync.Mutex // guards the fields below
-	address        string
 	targets        []string
 	forwarded      map[string]int // number of connections by target
 	slowRate       int            // bytes per second in each direction while Slow
@@ -85,9 +85,13 @@ func NewBalancer(targets ...string) *Proxy {
 }
 
 func newProxy(fail func(...any), targets ...string) *Proxy {
+	reserved, err := reserve()
+	if err != nil {
+		fail(err)
+	}
 	p := &Proxy{
-		fail: fail, targets: targets, forwarded: make(map[string]int), slowRate: defaultSlowRate,
-		address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{}),
+		fail: fail, reserved: reserved, targets: targets, forwarded: make(map[string]int), slowRate: defaultSlowRate,
+		changed: make(chan struct{}), open: make(map[net.Conn]struct{}),
 	}
 	p.Set(None)
 	return p
@@ -97,14 +101,11 @@ func newProxy(fail func(...any), targets ...string) *Proxy {
 func (p *Proxy) Close() {
 	p.Set(Refused)
 	p.tasks.Wait()
+	p.reserved.release()
 }
 
 // Address returns the host and port of the proxy.
-func (p *Proxy) Address() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.address
-}
+func (p *Proxy) Address() string { return p.reserved.address }
 
 // Set sets the fault; None ends it. Refused and Dropped also close the open connections. Set
 // cancels a scheduled fault.
@@ -154,11 +155,11 @@ func (p *Proxy) listenLocked() error {
 	if p.listener != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", p.address)
+	listener, err := net.Listen("tcp", p.Address())
 	if err != nil {
 		return err
 	}
-	p.listener, p.address = listener, listener.Addr().String()
+	p.listener = listener
 	p.tasks.Go(func() { p.accept(listener) })
 	return nil
 }

@@ -67,7 +67,7 @@ func operateDoc(t *testing.T, own, shop string) string {
 		t.Fatal("docs/start/operate.md has no section about Prometheus")
 	}
 	replace := strings.NewReplacer("kubectl create namespace kubeconnect\n", "", "-n kubeconnect ", "-n "+own+" ", "-n shop ", "-n "+shop+" ",
-		"=shop:robot", "="+shop+":robot", "127.0.0.1:8081", kit.FreeAddress(t), "127.0.0.1:9090", kit.FreeAddress(t))
+		"=shop:robot", "="+shop+":robot", "127.0.0.1:8081", harness.ReserveAddress(t), "127.0.0.1:9090", harness.ReserveAddress(t))
 	var commands strings.Builder
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		commands.WriteString(replace.Replace(block[1]))
