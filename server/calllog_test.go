@@ -326,7 +326,7 @@ func TestCallLog_UnreadableRequestsAreNoChanges(t *testing.T) {
 		"protobuf":           {"application/proto", "", "\x0a\xff\xff", "invalid_argument"},
 		"protobuf of gRPC":   {"application/grpc", "", "\x00\x00\x00\x00\x03\x0a\xff\xff", "invalid_argument"},
 		"protobuf of Web":    {"application/grpc-web", "", "\x00\x00\x00\x00\x03\x0a\xff\xff", "invalid_argument"},
-		"a message cut off":  {"application/grpc", "", "\x00\x00\x00\x01\x00\x0a", "internal"},
+		"a message cut off":  {"application/grpc", "", "\x00\x00\x00\x01\x00\x0a", "invalid_argument"},
 		"not compressed":     {"application/json", "gzip", "{}", "invalid_argument"},
 		"JSON":               {"application/json", "", "{", "invalid_argument"},
 		"more than is taken": {"application/json", "", strings.Repeat(" ", 5<<20), "resource_exhausted"},

@@ -65,8 +65,21 @@ func New(config Config) http.Handler {
 	upstream := health.Upstream{Freshness: config.Hub.Freshness, Lacking: config.Lacking, Reviews: config.Reviews}
 	health.Handle(mux, server, config.Readiness, upstream, serviceNames())
 	chain.Mount(mux, server, writersOf(budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)))
-	mux.Handle("/", config.Console)
+	mux.Handle("/", withoutProcedures(config.Console))
 	return chain.Handler(mux)
+}
+
+// withoutProcedures returns the handler of the console, which does not exist for calls of services that this version does not
+// have: clients take that for the code unimplemented.
+func withoutProcedures(console http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		service, method, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if r.Method == http.MethodPost && ok && strings.Contains(service, ".") && !strings.Contains(method, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		console.ServeHTTP(w, r)
+	})
 }
 
 // writersOf returns a function that wraps the handler of a procedure with what bounds the writing of its responses.

@@ -53,9 +53,10 @@ func TestChecked_InvalidResumeTokensAreRejected(t *testing.T) {
 	same := func(*kubeconnectv1.WatchRequest) {}
 	refused("the token of a list", with(page.GetNextPageToken(), same))
 	for i := range token {
-		if i > 0 {
-			refused(fmt.Sprintf("the first %d characters of %q", i, token), with(token[:i], same))
+		if i == 0 {
+			continue // the number of the format: another one can be of a later version
 		}
+		refused(fmt.Sprintf("the first %d characters of %q", i, token), with(token[:i], same))
 		for _, bit := range []byte{1, 2} {
 			changed := token[:i] + string(rune(token[i]^bit)) + token[i+1:]
 			refused(fmt.Sprintf("%q for %q", changed, token), with(changed, same))

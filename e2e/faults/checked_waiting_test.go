@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -117,13 +118,16 @@ func TestChecked_FutureVersionIsRejectedBeforeTheDeadline(t *testing.T) {
 		}
 		for _, within := range []time.Duration{time.Second, 3 * time.Second} {
 			for name, call := range callsForTheFuture(t, client, s.Namespace) {
-				began := time.Now()
-				calling, cancel := context.WithTimeout(ctx, within)
-				err := call(calling)
-				cancel()
-				if connect.CodeOf(err) != connect.CodeDeadlineExceeded || kit.StatusIn(err).GetRetryAfterSeconds() <= 0 {
-					t.Errorf("%s, %s within %v: after %v %v with status %v", protocol.Name, name, within, time.Since(began), err, kit.StatusIn(err))
-				}
+				// On a busy machine the client can reach its deadline before the response arrives.
+				kit.Eventually(ctx, t, fmt.Sprintf("%s, %s within %v is rejected", protocol.Name, name, within), func() error {
+					calling, cancel := context.WithTimeout(ctx, within)
+					defer cancel()
+					err := call(calling)
+					if connect.CodeOf(err) != connect.CodeDeadlineExceeded || kit.StatusIn(err).GetRetryAfterSeconds() <= 0 {
+						return fmt.Errorf("%w with status %v", err, kit.StatusIn(err))
+					}
+					return nil
+				})
 			}
 		}
 	}

@@ -98,10 +98,17 @@ func (c *Chain) NewServer() *connect.Server {
 	return connect.NewServer(interceptors...)
 }
 
-// Mount has mux serve each procedure of a server, by the handler that wrap returns for it. An unknown procedure of
-// a service does not exist, instead of being a call.
+// Mount has mux serve each procedure of a server, by the handler that wrap returns for it. From there on a request is a call,
+// which is counted also if connect cannot read it. An unknown procedure of a service does not exist, instead of being a call.
 func (c *Chain) Mount(mux *http.ServeMux, server *connect.Server, wrap func(procedure string, handler http.Handler) http.Handler) {
-	connecthttp.Mount(procedures{mux, wrap}, server, c.config.Compression.options(), connecthttp.WithConditionalOptions(bounds.Options))
+	begin := func(procedure string, handler http.Handler) http.Handler {
+		handler = wrap(procedure, handler)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c.config.Metrics.Begin(call.From(r.Context()), procedure)
+			handler.ServeHTTP(w, r)
+		})
+	}
+	connecthttp.Mount(procedures{mux, begin}, server, c.config.Compression.options(), connecthttp.WithConditionalOptions(bounds.Options))
 }
 
 // procedures implements connecthttp.ServeMux; see Mount.
@@ -147,11 +154,19 @@ func (c *Chain) admission() connect.ServerInterceptor {
 }
 
 // mapErrors is the interceptor that maps every error that leaves a handler to its Connect code and, for errors of
-// the cluster, a kubeconnect.v1.Status.
+// the cluster and of a request that cannot be read, a kubeconnect.v1.Status.
 func (c *Chain) mapErrors(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
-		err := next(ctx, spec, stream)
+		err := next(ctx, spec, readStream{stream})
 		c.config.Metrics.Limited(err)
 		return callerrors.ConnectError(err)
 	}
+}
+
+// readStream returns the errors of requests that cannot be read as errors of the client.
+type readStream struct{ connect.ServerStream }
+
+// Receive implements connect.ServerStream.
+func (s readStream) Receive(message any) error {
+	return callerrors.OfRequest(s.ServerStream.Receive(message))
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +37,8 @@ type Call struct {
 
 	control  *http.ResponseController
 	known    func() // see Identified
+	isKnown  bool
+	answered func(status int) // see OnAnswer; nil if nothing is to be called
 	releases []func()
 	decoded  []func() // see OnDecoded
 	span     span
@@ -53,6 +57,7 @@ func From(ctx context.Context) *Call {
 func New(w http.ResponseWriter, r *http.Request, network string, known func()) *Call {
 	c := &Call{Network: network, known: known, control: http.NewResponseController(w), ResponseHeader: w.Header()}
 	c.Record.ID, c.Record.Began = RequestIDOf(r), time.Now()
+	r.RequestURI = "" // a second copy of the URL, which nobody reads and each copy of the request would keep
 	c.ResponseHeader.Set(RequestIDHeader, c.Record.ID)
 	c.Request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.Body = &body{ReadCloser: r.Body, received: func() {}}
@@ -93,7 +98,23 @@ func (c *Call) End() {
 }
 
 // Identified ends the bounds for requests of unknown callers.
-func (c *Call) Identified() { c.known() }
+func (c *Call) Identified() {
+	c.isKnown = true
+	c.known()
+}
+
+// OnAnswer registers a function that is called when the response begins although the caller is not known yet.
+func (c *Call) OnAnswer(answered func(status int)) { c.answered = answered }
+
+// begin is called before each part of the response.
+func (c *Call) begin(status int) {
+	if answered := c.answered; answered != nil {
+		c.answered = nil
+		if !c.isKnown {
+			answered(status)
+		}
+	}
+}
 
 // NoteOutcome records with which error the call has ended, or nil, and counts the call.
 func (c *Call) NoteOutcome(err error) {
@@ -110,6 +131,12 @@ func (c *Call) DropHeaders() {
 	if c.Request.ProtoMajor == 2 {
 		clear(c.Request.Header)
 	}
+}
+
+// DropTarget drops the query of a request, and its path but for the first bytes, which are no longer needed.
+func (c *Call) DropTarget(path int) {
+	u := c.Request.URL
+	*u = url.URL{Path: strings.Clone(u.Path[:min(len(u.Path), path)])}
 }
 
 // ReceiveWithoutDeadline ends what ReceiveWithin has begun.

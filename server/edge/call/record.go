@@ -245,23 +245,28 @@ func (r *Record) Unread() time.Duration {
 func RequestID(ctx context.Context) string { return recordOf(ctx).ID }
 
 // Writer returns the writer of the response, which records its status and counts its bytes.
-func (c *Call) Writer(w http.ResponseWriter) http.ResponseWriter { return countingWriter{w, &c.Record} }
+func (c *Call) Writer(w http.ResponseWriter) http.ResponseWriter {
+	return countingWriter{w, c, &c.Record}
+}
 
 // countingWriter records the status of a response, and counts its bytes as they are sent: a stream can be
 // open for an hour.
 type countingWriter struct {
 	http.ResponseWriter
+	call   *Call
 	record *Record
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w countingWriter) WriteHeader(status int) {
+	w.call.begin(status)
 	w.record.Status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements io.Writer.
 func (w countingWriter) Write(p []byte) (int, error) {
+	w.call.begin(http.StatusOK)
 	w.record.beginWrite()
 	n, err := w.ResponseWriter.Write(p)
 	w.record.endWrite(n)

@@ -41,6 +41,20 @@ func ConnectError(err error) error {
 	return newError(code, err, status)
 }
 
+// OfRequest returns the error of a request that was being read. Connect has codes of a failure of the service for a request
+// that it cannot read, such as one with a wrong length or a wrong base64: it is the client's.
+func OfRequest(err error) error {
+	var coded *connect.Error
+	var invalid *bounds.InvalidRequestError
+	if !errors.As(err, &coded) || errors.As(err, &invalid) || StatusIn(err) != nil {
+		return err
+	}
+	if code := coded.Code(); code != connect.CodeUnknown && code != connect.CodeInternal {
+		return err
+	}
+	return &bounds.InvalidRequestError{Message: "the request cannot be read: " + coded.Message()}
+}
+
 func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var status apierrors.APIStatus
 	var unknown *discovery.UnknownResourceError

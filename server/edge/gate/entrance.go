@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -29,17 +30,37 @@ const (
 	refusedTimeout = 10 * time.Second
 	// bodyTimeout is the time within which a client must send its request.
 	bodyTimeout = 30 * time.Second
+	// unsentTimeout is the time within which a client must have read the end of a response: what is left of it when its
+	// handler has returned.
+	unsentTimeout = 30 * time.Second
 	// maxHeaderFields bounds the memory of a request's headers: a field takes about 100 bytes here
 	// and 4 on the wire.
 	maxHeaderFields = 128
+	// maxProtocolValue is the length to which headers about the protocol are cut. No valid one is longer, and connect
+	// returns invalid ones in its errors.
+	maxProtocolValue = 64
+	// maxPath bounds the path of a request, and maxQuery its query unless that has the message of a read.
+	maxPath  = 1 << 10
+	maxQuery = 8 << 10
+	// maxKeptPath is the length to which the path of a request is cut when its response waits for the client.
+	maxKeptPath = 256
 )
+
+// protocolHeaders are the headers whose values connect returns in errors.
+var protocolHeaders = []string{
+	"Connect-Content-Encoding", "Connect-Protocol-Version", "Connect-Timeout-Ms", "Content-Encoding", "Grpc-Encoding", "Grpc-Timeout",
+}
+
+// protocolParameters are those of the query of a read by GET.
+var protocolParameters = []string{"base64", "compression", "connect", "encoding"}
 
 // Entrance bounds the memory and connections of clients whose caller is not known. The bounds are
 // by network, because nothing else is known about these clients. However many networks use their
 // maximum, there is capacity left for another network: see fairqueue.Queue.TryShare.
 //
-// A request counts as unknown from its headers until its gate has accepted or refused it. Its gate is found by the mux, so
-// the count of a request that is for no RPC ends with the request.
+// A request counts as unknown from its headers until its gate has accepted or refused it, or something else answers it: connect
+// does, if it cannot read the request as a call, and so do probes and the console. It then counts as refused, so that a client
+// that reads no responses takes no places of requests whose caller is not known yet.
 type Entrance struct {
 	// Set once.
 	unknown     *fairqueue.Queue // requests whose caller is not known yet, by network
@@ -66,8 +87,8 @@ func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usa
 // the call is released when next has returned, also after a panic.
 func (e *Entrance) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.Header) > maxHeaderFields {
-			rejectAtOnce(w, r, http.StatusRequestHeaderFieldsTooLarge)
+		if status := bound(r); status != 0 {
+			rejectAtOnce(w, r, status)
 			return
 		}
 		network := auth.PeerNetwork(r.RemoteAddr).String()
@@ -84,11 +105,44 @@ func (e *Entrance) Handler(next http.Handler) http.Handler {
 		defer c.End()
 		defer e.metrics.NotePanic(c)
 		c.ReceiveWithin(e.bodyTimeout)
+		c.OnAnswer(func(status int) { e.answer(c, status) })
 		next.ServeHTTP(c.Writer(w), c.Request)
+		e.metrics.NoteUnreadable(c)
 		if r.ProtoMajor == 2 {
+			c.SendWithin(unsentTimeout)
 			c.Flush() // net/http would flush only after the call has ended
 		}
 	})
+}
+
+// bound returns the status with which a request is rejected because its headers are too large; 0 if it is not. It cuts what
+// connect would return in an error.
+func bound(r *http.Request) (status int) {
+	if len(r.Header) > maxHeaderFields {
+		return http.StatusRequestHeaderFieldsTooLarge
+	}
+	if len(r.URL.Path) > maxPath || len(r.URL.RawQuery) > maxQuery && !isReadByGet(r) {
+		return http.StatusRequestURITooLong
+	}
+	for _, name := range protocolHeaders {
+		for i, value := range r.Header[name] {
+			r.Header[name][i] = value[:min(len(value), maxProtocolValue)]
+		}
+	}
+	if isReadByGet(r) {
+		query := r.URL.Query()
+		for _, name := range protocolParameters {
+			if len(query.Get(name)) > maxProtocolValue {
+				return http.StatusBadRequest
+			}
+		}
+	}
+	return 0
+}
+
+// isReadByGet reports whether a request is for a procedure by GET, whose query has the message.
+func isReadByGet(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/kubeconnect.")
 }
 
 // rejectAtOnce responds without a body, so that no response waits for the client.
@@ -103,19 +157,27 @@ func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
 	e.metrics.Limited(err)
 	err = callerrors.ConnectError(err)
 	e.metrics.Refused(spec, c, err)
+	e.answer(c, http.StatusUnauthorized)
+	clear(c.Request.Header)            // most of the call's memory
+	c.ReceiveWithin(call.DrainTimeout) // over HTTP/1.1 net/http reads the rest of the body first
+	return err
+}
+
+// answer counts a request as rejected, and no longer as unknown, because its response begins. It may last until its client has
+// read the response, so it keeps as little memory as possible. An error must be read within refusedTimeout; the console and
+// the probes have the server's own deadline. If the network has too many such requests, this one is reset.
+func (e *Entrance) answer(c *call.Call, status int) {
 	release, ok := e.refused.TryShare(c.Network, 1)
 	if !ok {
 		panic(http.ErrAbortHandler) // net/http resets the call without a response that would wait for the client
 	}
-
-	// The call now counts as rejected, and no longer as unknown. It may last until its client has read the error, so it
-	// keeps as little memory as possible, for a bounded time.
 	c.OnEnd(release)
 	c.Identified()
-	c.SendWithin(refusedTimeout)
-	clear(c.Request.Header)            // most of the call's memory
-	c.ReceiveWithin(call.DrainTimeout) // over HTTP/1.1 net/http reads the rest of the body first
-	return err
+	c.DropHeaders()
+	c.DropTarget(maxKeptPath)
+	if status >= http.StatusBadRequest || c.Record.Procedure != "" {
+		c.SendWithin(refusedTimeout)
+	}
 }
 
 // accept ends the bounds for requests of unknown callers. The request must be received within

@@ -105,6 +105,43 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	}
 }
 
+// TestEntrance_AnswersThatAreNotReadTakeNoPlacesOfUnknownCallers has what answers a request without a gate: connect, a probe,
+// the console, and the mux for a path that nothing serves.
+func TestEntrance_AnswersThatAreNotReadTakeNoPlacesOfUnknownCallers(t *testing.T) {
+	const calls = 8
+	for name, handler := range map[string]http.HandlerFunc{
+		"an error":            func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
+		"nothing at the path": http.NotFound,
+		"a page":              func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") },
+		"an error of a gRPC": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(w, "no")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())
+			e.unknown = fairqueue.New(fairqueue.Limits{Total: calls, PerKey: calls})
+			began := make(chan struct{}, 2*calls)
+			server := httptest.NewUnstartedServer(e.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handler(w, r)
+				began <- struct{}{} // the response is in net/http's buffer, and waits for the client
+			})))
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			client := newStubborn(t, server.URL)
+			go client.resets(make(chan http2.ErrCode, 1)) // reads frames, as a client does that reads no responses
+			for range 2 * calls {
+				client.call(t, "/")
+				<-began
+			}
+			if unknown, refused := e.unknown.Held(), e.refused.Held(); unknown != 0 || refused != 2*calls {
+				t.Errorf("%d count as unknown and %d as refused, want 0 and %d", unknown, refused, 2*calls)
+			}
+		})
+	}
+}
+
 // TestGate_RejectedStreamsEndIfTheErrorIsUnread does not wait for the client.
 func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 	e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())

@@ -65,7 +65,6 @@ func New(entrance *Entrance, config Config) *Gate {
 func (g *Gate) Admit(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		c := call.From(ctx)
-		g.entrance.metrics.Begin(c, spec)
 		info, _ := connect.CallInfoForServerContext(ctx)
 		ctx = c.BeginSpan(ctx, g.config.Tracer, info.Protocol)
 		admitted, err := g.enter(ctx, c, spec)

@@ -33,7 +33,6 @@ func NewHealth(entrance *Entrance) *Health {
 func (g *Health) Admit(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		c := call.From(ctx)
-		g.entrance.metrics.Begin(c, spec)
 		if !call.IsStream(spec) {
 			return next(ctx, spec, stream)
 		}

@@ -2,8 +2,9 @@
 // logs calls that have ended, and [Usage] knows who uses the service and which calls are open. [NewCollector] and
 // [NewTotals] read the statistics of caches and reviews, which informerhub and auth keep without Prometheus.
 //
-// [Metrics.CountCalls] is the interceptor around all others but the gates. Gates call [Metrics.Begin] when the procedure of a call is known, and
-// [Metrics.Refused] for calls that they reject. Metrics name no object, namespace or caller.
+// [Metrics.CountCalls] is the interceptor around all others but the gates. [Metrics.Begin] is called for each
+// request for a procedure, gates call [Metrics.Refused] for calls that they reject, and [Metrics.NoteUnreadable] counts requests that
+// connect has answered itself. Metrics name no object, namespace or caller.
 //
 //	metrics := observe.NewMetrics()
 //	queue := metrics.Queue("some_bytes", fairqueue.New(limits))

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -191,9 +192,9 @@ func (m *Metrics) Limited(err error) {
 	}
 }
 
-// Begin has a call counted whose procedure is known.
-func (m *Metrics) Begin(c *call.Call, spec connect.Spec) {
-	c.Record.Begin(spec.Procedure, call.Counters{Calls: m.resources, SentBytes: m.bytes})
+// Begin has a call of a procedure counted.
+func (m *Metrics) Begin(c *call.Call, procedure string) {
+	c.Record.Begin(procedure, call.Counters{Calls: m.resources, SentBytes: m.bytes})
 }
 
 // Refused counts a call that a gate has rejected, which CountCalls does not see. The procedure of a
@@ -325,6 +326,21 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 			metrics <- measure.metric(use, name)
 		}
 	}
+}
+
+// NoteUnreadable records that connect has answered a request for a procedure itself, before any interceptor: it could not
+// read the request as a call.
+func (m *Metrics) NoteUnreadable(c *call.Call) {
+	if c.Record.Procedure == "" || c.HasOutcome {
+		return
+	}
+	code := connect.CodeInvalidArgument
+	switch c.Record.Status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		code = connect.CodeUnimplemented
+	}
+	c.Record.IsRefused = true
+	m.ended(c, connect.NewError(code, "the request is no call of a protocol that is served: its headers or its query are invalid"))
 }
 
 // NotePanic records that the handler of a call has panicked, if it has not ended in another way. Otherwise the log, the

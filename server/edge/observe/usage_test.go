@@ -90,7 +90,7 @@ func TestUsage_ShowsClientsThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		usage := NewUsage()
 		c := usedCall(t, usage, "jane", true)
-		NewMetrics().Begin(c, connect.Spec{Procedure: listProcedure})
+		NewMetrics().Begin(c, listProcedure)
 		client := blockedWriter{httptest.NewRecorder(), make(chan struct{})}
 		go func() { _, _ = c.Writer(client).Write([]byte("message")) }()
 		synctest.Wait()
