@@ -3,6 +3,7 @@ package callerrors
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect/v2"
@@ -46,8 +47,8 @@ func ConnectError(err error) error {
 func OfRequest(err error) error {
 	var coded *connect.Error
 	var invalid *bounds.InvalidRequestError
-	if !errors.As(err, &coded) || errors.As(err, &invalid) || StatusIn(err) != nil {
-		return err
+	if !errors.As(err, &coded) || errors.As(err, &invalid) || errors.Is(err, io.EOF) || StatusIn(err) != nil {
+		return err // the end of the requests is no error
 	}
 	if code := coded.Code(); code != connect.CodeUnknown && code != connect.CodeInternal {
 		return err
