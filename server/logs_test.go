@@ -348,3 +348,66 @@ func TestLogs_InvalidRequestsAreRejected(t *testing.T) {
 		})
 	}
 }
+
+// TestLogs_AreNotSilentWithoutReviews has a cluster that cannot review permissions, while the logs are silent, and while
+// lines wait to be sent. Nothing but empty messages is sent until it can.
+func TestLogs_AreNotSilentWithoutReviews(t *testing.T) {
+	receivers := map[string]func(*testing.T, *service) (next func() (content string, ok bool)){
+		"GetLogs": func(t *testing.T, s *service) func() (string, bool) {
+			log := openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a", Follow: true})
+			return func() (string, bool) { ok := log.stream.Receive(); return string(log.stream.Msg().GetData()), ok }
+		},
+		"GetLogLines": func(t *testing.T, s *service) func() (string, bool) {
+			stream, err := responses.Of(s.pods.GetLogLines(t.Context(), &kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a", Follow: true}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = stream.Close() })
+			return func() (text string, ok bool) {
+				ok = stream.Receive()
+				for _, line := range stream.Msg().GetLines() {
+					text += string(line.GetText()) + "\n"
+				}
+				return text, ok
+			}
+		},
+	}
+	for rpc, receive := range receivers {
+		for state, waits := range map[string]bool{"silent logs": false, "lines that wait": true} {
+			t.Run(rpc+" of "+state, func(t *testing.T) {
+				t.Parallel()
+				rights, source := servertest.NewFakeRights(servertest.Some("default")), newContainer()
+				next := receive(t, withRights(t, loggingPodsAPI(source), rights))
+				<-source.asked
+				await := func(want string) {
+					for {
+						switch content, ok := next(); {
+						case !ok:
+							t.Fatal("the stream has ended")
+						case strings.HasSuffix(content, want):
+							return
+						case content != "":
+							t.Fatalf("%q is sent, not %q", content, want)
+						}
+					}
+				}
+				source.writes <- "2026-01-01T00:00:00Z before\n"
+				await("before\n")
+				rights.Change(func() { rights.Away = true })
+				if waits {
+					source.writes <- "2026-01-01T00:00:01Z meanwhile\n"
+				}
+				for range 2 {
+					if content, ok := next(); !ok || content != "" {
+						t.Fatalf("%q is sent without a review", content)
+					}
+				}
+				rights.Change(func() { rights.Away = false })
+				if !waits {
+					source.writes <- "2026-01-01T00:00:01Z meanwhile\n"
+				}
+				await("meanwhile\n")
+			})
+		}
+	}
+}

@@ -13,6 +13,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
@@ -64,6 +66,12 @@ func warnUnopened(err error) {
 type lineSender struct {
 	leasedSender
 	stream kubeconnectv1connect.PodServiceGetLogLinesServerStream
+}
+
+// newLineSender returns the sender of a stream of lines.
+func newLineSender(stream kubeconnectv1connect.PodServiceGetLogLinesServerStream, lease *access.Lease, unread *fairqueue.Queue) *lineSender {
+	sendEmpty := func() error { return stream.Send(&kubeconnectv1.GetLogLinesResponse{}) }
+	return &lineSender{stream: stream, leasedSender: leasedSender{lease, unread, sendEmpty}}
 }
 
 // send sends a batch under a valid lease. Lines, events and positions of namespaces that the caller can no

@@ -9,6 +9,8 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/streams"
 )
 
@@ -95,6 +97,12 @@ type logSender struct {
 	idle   bool // no data has arrived since the last call of forwardIdle
 }
 
+// newLogSender returns the sender of an open log.
+func newLogSender(stream kubeconnectv1connect.PodServiceGetLogsServerStream, log *logReader, lease *access.Lease, unread *fairqueue.Queue) *logSender {
+	sendEmpty := func() error { return stream.Send(&kubeconnectv1.GetLogsResponse{}) }
+	return &logSender{stream: stream, log: log, leasedSender: leasedSender{lease, unread, sendEmpty}}
+}
+
 // follow sends the log's data until the log ends or the client disconnects. A read is always pending when it waits.
 func (s *logSender) follow(ctx context.Context) error {
 	still := time.NewTimer(standstill)
@@ -104,7 +112,7 @@ func (s *logSender) follow(ctx context.Context) error {
 		if ended, err := s.step(ctx, still); ended || err != nil {
 			return err
 		}
-		if err := s.renew(ctx); err != nil {
+		if err := s.lease.RenewUntilValid(ctx, func() error { return s.sendWithheld(ctx, 1) }); err != nil {
 			return err
 		}
 	}

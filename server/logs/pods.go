@@ -89,8 +89,7 @@ func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	if err := stream.SendHeaders(); err != nil { // now, because the log may be silent
 		return err
 	}
-	sender := &logSender{stream: stream, log: log, leasedSender: leasedSender{lease: lease, unread: p.unread}}
-	return sender.follow(ctx)
+	return newLogSender(stream, log, lease, p.unread).follow(ctx)
 }
 
 // open opens a log as the caller. The caller must close the log. Its context outlives open, and ends with close.
@@ -164,7 +163,7 @@ func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 		return err
 	}
 	params.options.Acquire = p.openLogsOf(ctx, request).acquire
-	sender := &lineSender{stream: stream, leasedSender: leasedSender{lease: lease, unread: p.unread}}
+	sender := newLineSender(stream, lease, p.unread)
 
 	// One goroutine selects the pods. This goroutine runs the logs, and sends. Either ends the other: an error of the selection cancels
 	// Run, and the end of Run cancels the selection.
