@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -63,7 +64,7 @@ type eventSender struct {
 
 // delivery is the progress of a client.
 type delivery struct {
-	version string
+	version string // up to which the client has everything; a page can have some deletions of a newer version too
 	token   string // to resume with
 }
 
@@ -193,7 +194,7 @@ func (s *eventSender) sendBatch(ctx context.Context, batch *watchBatch, freshnes
 		// Not before: repeat names this position while the next message waits for a lease.
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
-			s.delivered = &delivery{position.Version, encoded.Token}
+			s.delivered = &delivery{cmp.Or(batch.complete, position.Version), encoded.Token}
 		}
 	}
 	return s.part.Settle(s.delivered != nil)

@@ -177,7 +177,7 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}, int
 		}
 		if len(batch.Events) > 0 {
 			// From here on the results of joins belong to the batch: they are released when it was sent.
-			*into = watchBatch{batch, p.places, p.changedState, p.token(), p.isPermitted, p.release}
+			*into = watchBatch{batch, p.places, p.changedState, p.token(), p.isPermitted, p.release, p.at.Position.Version}
 			return nil
 		}
 		p.release()

@@ -56,6 +56,9 @@ type watchBatch struct {
 	held      []byte                   // the objects of the page that the client has after the batch
 	permitted func() bool              // reports whether the caller may still receive it; nil if the scope decides
 	release   func()                   // releases what was computed for it; nil if nothing was
+	// complete is the version of a BOOKMARK behind the batch. The position of a page has the version of the page, at which
+	// other deletions may follow. Empty without a page: it is the version of the position.
+	complete string
 }
 
 // joinedBytes returns the size of the results of joins in the batch.
