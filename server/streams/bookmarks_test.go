@@ -2,9 +2,13 @@ package streams
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -18,10 +22,11 @@ import (
 type openWatch struct {
 	t         *testing.T
 	responses chan *kubeconnectv1.WatchResponse
+	end       func() // ends the watch, and returns when it has ended
 	bookmark  string // the version of the last BOOKMARK; empty if there was none since RESET
 }
 
-// openedWatch opens a watch, which ends with the test.
+// openedWatch opens a watch, which ends with the test at the latest.
 func openedWatch(ctx context.Context, t *testing.T, watches *Watches, request *kubeconnectv1.WatchRequest) *openWatch {
 	t.Helper()
 	params, err := ParseWatch(request)
@@ -43,10 +48,11 @@ func openedWatch(ctx context.Context, t *testing.T, watches *Watches, request *k
 	sender.messages = true
 	ended := make(chan error, 1)
 	go func() { ended <- watches.run(ctx, &watchPart{watches: watches, params: params, sender: sender}) }()
-	t.Cleanup(func() {
+	opened.end = sync.OnceFunc(func() {
 		cancel()
 		<-ended
 	})
+	t.Cleanup(opened.end)
 	return opened
 }
 
@@ -111,6 +117,52 @@ func TestBookmarks_ClaimNoDeletionThatMayFollow(t *testing.T) {
 			api.Events <- servertest.Deleted(objecttest.Pod("b", 20))
 			rights.Change(func() { rights.Away = false })
 			watch.until(kubeconnectv1.EventType_EVENT_TYPE_DELETED)
+		})
+	}
+}
+
+// TestBookmarks_OfAResumedWatchComeAfterAllChanges resumes a watch with more changes than a batch has, and a watch without
+// changes. The first BOOKMARK is behind all of them, so that its client knows when it is current. A page has one batch.
+func TestBookmarks_OfAResumedWatchComeAfterAllChanges(t *testing.T) {
+	const begin = 1000
+	for name, test := range map[string]struct {
+		limit   int32
+		changes int
+	}{
+		"a watch":                 {0, 20},
+		"a watch without changes": {0, 0},
+		"a page without changes":  {10, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := servertest.LargePods(5)
+			watches, ctx := watchesOn(t, api, servertest.NewFakeRights(servertest.Some("default", "other")))
+			request := &kubeconnectv1.WatchRequest{Resource: "pods", Limit: test.limit}
+			before := openedWatch(ctx, t, watches, request)
+			request.ResumeToken = before.until(kubeconnectv1.EventType_EVENT_TYPE_SYNCED).GetResumeToken()
+			before.end()
+			for i := range test.changes {
+				pod := *api.Objects[i%5].(*corev1.Pod)
+				pod.ResourceVersion = fmt.Sprint(begin + i + 1)
+				api.Events <- servertest.Modified(&pod)
+			}
+			last := fmt.Sprint(begin + test.changes)
+			resource, err := watches.targets.Resolve(ctx, "pods")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cache, err := watches.hub.Cache(ctx, resource)
+			if err == nil {
+				err = cache.Await(ctx, last, 10*time.Second)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed := openedWatch(ctx, t, watches, request)
+			resumed.until(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK)
+			if resumed.bookmark != last {
+				t.Errorf("the first BOOKMARK is at %s, and the changes go to %s", resumed.bookmark, last)
+			}
 		})
 	}
 }

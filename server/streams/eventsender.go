@@ -58,7 +58,8 @@ type eventSender struct {
 
 	// What the client has.
 	delivered   *delivery // after everything that has been sent; nil if the client cannot resume there
-	freshAt     time.Time // when the last message with a freshness began to be sent
+	caughtUp    bool      // the last SYNCED or BOOKMARK of this watch was not stale; false before the first one
+	markAt      time.Time // when the last message began to be sent that had a freshness; any message until caughtUp
 	lastContact time.Time // time as of which what has been sent is complete
 }
 
@@ -73,6 +74,7 @@ func (s *eventSender) attach(w *followedWatch) leasedStream {
 	s.part.SetResource(w.cache.Resource())
 	s.sent = s.metrics.SentMessages(w.cache.Resource().String())
 	s.watch, s.leased = w, leasedStream{w.lease, s}
+	s.delivered, s.caughtUp = nil, false // of a watch before, whose resource was recreated
 	return s.leased
 }
 
@@ -83,7 +85,7 @@ func (s *eventSender) next(ctx context.Context, changed <-chan struct{}) error {
 
 // markedAt implements source. Nothing is repeated at a position where the client cannot resume: a bookmark says that the
 // client has everything up to its version, and within a snapshot that is false.
-func (s *eventSender) markedAt() (time.Time, bool) { return s.freshAt, s.delivered != nil }
+func (s *eventSender) markedAt() (time.Time, bool) { return s.markAt, s.delivered != nil }
 
 // scope implements source.
 func (s *eventSender) scope() auth.Namespaces { return s.watch.scope }
@@ -100,7 +102,8 @@ func (s *eventSender) rescope(ctx context.Context) error {
 }
 
 // repeat implements source. It sends a bookmark of what the client has, if it can be resumed there: the stream has not advanced
-// since its last batch.
+// since its last batch. Before the changes since a resume token have all been sent, the bookmark is stale: after a bookmark that is
+// not stale, the client counts as current.
 func (s *eventSender) repeat(ctx context.Context, stale bool) error {
 	// The lease can be renewed later without any change in the cache, so the bookmark that reports it must be requested.
 	if stale {
@@ -109,7 +112,7 @@ func (s *eventSender) repeat(ctx context.Context, stale bool) error {
 	if s.delivered == nil {
 		return nil
 	}
-	freshness := informerhub.Freshness{Stale: stale || s.watch.cache.Freshness().Stale, LastContact: s.lastContact}
+	freshness := informerhub.Freshness{Stale: stale || !s.caughtUp || s.watch.cache.Freshness().Stale, LastContact: s.lastContact}
 	s.response.Freshness = encode.Freshness(freshness)
 	return s.sendEncoded(ctx, nil, streamlife.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token), nil)
 }
@@ -142,6 +145,7 @@ func (s *eventSender) send(ctx context.Context) error {
 
 	err := s.sendBatch(ctx, batch, freshness)
 	if err == nil && freshness != nil {
+		s.caughtUp = !freshness.GetStale()
 		s.part.NoteBegun(ctx)
 	}
 	if contact := batch.Freshness.LastContact; err == nil && contact.After(s.lastContact) {
@@ -227,8 +231,8 @@ func (s *eventSender) sendEncoded(ctx context.Context, lease *access.Lease, guar
 	describing := s.response.Warnings
 	s.response.Warnings = append(slices.Clip(describing), warnings...)
 	// The time before sending: while a client reads slowly, the message becomes old.
-	if s.response.Freshness != nil {
-		s.freshAt = time.Now()
+	if s.response.Freshness != nil || !s.caughtUp {
+		s.markAt = time.Now()
 	}
 	s.response.ResumeToken = encoded.Token
 	encode.Set(&s.response, encoded.Events, s.messages)

@@ -58,30 +58,39 @@ func (waitingSource) NextUntil(ctx context.Context, _ <-chan struct{}, _ *watchB
 	return context.Cause(ctx)
 }
 
-// TestStreams_AreNotSilentWhileTheyWaitForTheirTurn lets a stream wait for a minute.
+// TestStreams_AreNotSilentWhileTheyWaitForTheirTurn lets a stream wait for a minute. A stream that has not sent all changes
+// since its resume token does not report that it is current.
 func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		last, contact := time.Now(), time.Now().Add(-time.Second)
-		sent := 0
-		s := &eventSender{delivered: &delivery{"10", "token"}, freshAt: last, lastContact: contact}
-		s.outlet = func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
-			if silence := time.Since(last); silence >= 10*time.Second {
-				t.Errorf("silent for %v", silence)
-			}
-			if response.GetResumeToken() != "token" || !response.GetFreshness().GetLastContactTime().AsTime().Equal(contact) {
-				t.Errorf("sent %v", response)
-			}
-			last, sent = time.Now(), sent+1
-			return nil
-		}
-		s.attach(&followedWatch{lease: &access.Lease{}, source: waitingSource{}, cache: &informerhub.Cache{}})
-		err := s.leased.followPeriod(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
-			t.Errorf("%d bookmarks, and ends with %v", sent, err)
-		}
-	})
+	for name, caughtUp := range map[string]bool{"after a bookmark": true, "within the changes since a token": false} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				last, contact := time.Now(), time.Now().Add(-time.Second)
+				sent := 0
+				s := new(eventSender)
+				s.outlet = func(_ context.Context, _ *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
+					if silence := time.Since(last); silence >= 10*time.Second {
+						t.Errorf("silent for %v", silence)
+					}
+					if response.GetResumeToken() != "token" || !response.GetFreshness().GetLastContactTime().AsTime().Equal(contact) {
+						t.Errorf("sent %v", response)
+					}
+					if !caughtUp && !response.GetFreshness().GetStale() {
+						t.Errorf("is current: %v", response)
+					}
+					last, sent = time.Now(), sent+1
+					return nil
+				}
+				s.attach(&followedWatch{lease: &access.Lease{}, source: waitingSource{}, cache: &informerhub.Cache{}})
+				s.delivered, s.caughtUp, s.markAt, s.lastContact = &delivery{"10", "token"}, caughtUp, last, contact
+				err := s.leased.followPeriod(ctx)
+				if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
+					t.Errorf("%d bookmarks, and ends with %v", sent, err)
+				}
+			})
+		})
+	}
 }
 
 // quietSource is a source without batches.
@@ -95,7 +104,7 @@ func TestRepeat_HasNothingOfWhatWasNotSent(t *testing.T) {
 	const warning = "the filter has no value for default/secret"
 	t.Run("of events", func(t *testing.T) {
 		var sent []*kubeconnectv1.WatchResponse
-		s := &eventSender{delivered: &delivery{"10", "token"}}
+		s := new(eventSender)
 		s.outlet = func(_ context.Context, lease *access.Lease, _ streamlife.Guard, response *kubeconnectv1.WatchResponse) error {
 			if lease != nil {
 				return access.ErrDue
@@ -104,6 +113,7 @@ func TestRepeat_HasNothingOfWhatWasNotSent(t *testing.T) {
 			return nil
 		}
 		s.attach(&followedWatch{lease: &access.Lease{}, source: quietSource{}, cache: &informerhub.Cache{}})
+		s.delivered = &delivery{"10", "token"}
 		s.response.Warnings = []string{"covers 1 namespace"}
 		s.response.Page = &kubeconnectv1.PageState{TotalCount: 42}
 		if err := s.sendEncoded(t.Context(), s.watch.lease, streamlife.Guard{}, encode.Bookmark("11", "newer"), []string{warning}); !errors.Is(err, access.ErrDue) {
