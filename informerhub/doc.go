@@ -40,8 +40,8 @@
 //   - Quiet under a mask: a reader of some fields of the objects ([Query.Fields]) receives no event
 //     for a change that does not touch these fields; it then holds an older version of the object.
 //     In latest states, Modified may name an object of which no selected field has changed.
-//   - Bookmarked: a quiet stream sends a [Bookmark] at a fixed interval, and a resumed stream also as
-//     soon as no event is pending. Everything up to its
+//   - Bookmarked: a stream sends a [Bookmark] at a fixed interval, and a resumed stream also as soon
+//     as none of the events is left that were pending when it began. Everything up to its
 //     version has been delivered, and no event at or below it follows. After a Deleted, bookmarks
 //     have the version before it until the deletion is known to be the last one at its version:
 //     when something newer arrives, or the API server confirms it on request.

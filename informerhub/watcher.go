@@ -52,8 +52,9 @@ type Watcher struct {
 	bookmarkDue bool // a Bookmark follows as soon as there is nothing else
 	// bookmarkBy is the time from which a Bookmark follows the next batch, also if there is more. It
 	// is zero until the first Synced or Bookmark: the first Bookmark of a watcher that resumes shows
-	// that the watcher has caught up.
+	// that nothing is left of what was pending at beganAt.
 	bookmarkBy     time.Time
+	beganAt        uint64 // the feed's last change when the watcher began
 	following      Batch // the Bookmark that follows the last batch; without events if there is none
 	flushing       bool  // see Flush
 	warner         warner
@@ -93,8 +94,8 @@ func (w *Watcher) Close() {
 // Next blocks until events are available and returns the pending ones, at most as many as a watcher
 // takes at once. A stream begins with Reset, the snapshot in parts, and Synced. It does so again
 // when the feed cannot continue from the watcher's cursor. For a watcher that resumes from a
-// position, the first batches have the events since then, and a Bookmark follows as soon as no event
-// is pending. Next fails when the context ends. It fails with the error that ended the cache, after
+// position, the first batches have the events since then, and a Bookmark follows as soon as none of
+// the events is left that were pending when it began. Next fails when the context ends. It fails with the error that ended the cache, after
 // all events up to the end have been delivered.
 //
 // If the context ends, no event is consumed: the next call resumes at the same cursor, and the
@@ -199,9 +200,13 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 }
 
 // owesBookmark reports whether a Bookmark is due behind a batch of events; more reports whether other
-// events are pending.
+// events are pending. The first Bookmark does not wait for events that came after the watcher began:
+// there may be more of them whenever it reads.
 func (w *Watcher) owesBookmark(more bool) bool {
-	return w.bookmarkDue && !more || !w.bookmarkBy.IsZero() && !time.Now().Before(w.bookmarkBy)
+	if w.bookmarkBy.IsZero() {
+		return w.bookmarkDue && (!more || w.cursor >= w.beganAt)
+	}
+	return w.bookmarkDue && !more || !time.Now().Before(w.bookmarkBy)
 }
 
 // pendingBatch is a batch that is being made from what a watcher has read. The cursor is already

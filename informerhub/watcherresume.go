@@ -75,6 +75,7 @@ func (w *Watcher) join() {
 	w.snapshot, w.catchUp, w.pending, w.deletion = nil, nil, nil, Deletion{}
 	w.divergence.needsResync = false
 	w.epoch, w.cursor, w.contact = c.feed.epoch.id, c.feed.last, c.completeAsOfLocked()
+	w.beganAt = c.feed.last
 	w.setCursorLocked()
 	if w.snapshot == nil && w.options.Since != nil {
 		w.divergence.unchecked = c.feed.uncheckedSince(*w.options.Since)

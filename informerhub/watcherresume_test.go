@@ -561,3 +561,54 @@ func TestWatcher_InterruptedNextConsumesNothing(t *testing.T) {
 		t.Errorf("got %+v, %v", batch.Events, err)
 	}
 }
+
+// TestResume_SendsABookmarkAfterWhatWasPending has more to read after each batch, because changes come
+// faster than they are read. The first bookmark is behind the last change that was pending at the
+// beginning, and further ones follow at the interval.
+func TestResume_SendsABookmarkAfterWhatWasPending(t *testing.T) {
+	for _, pending := range []int{0, 1, 5} {
+		t.Run(fmt.Sprint(pending, " pending changes"), func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				limits := defaultLimits(1 << 20)
+				limits.batch = 1
+				c := cacheWithin(pods, limits)
+				must(t, c.Replace(nil, "10"))
+				written := 10
+				write := func(changes int) {
+					for range changes {
+						written++
+						must(t, c.Update(pod(t, "busy", written)))
+					}
+				}
+				write(pending)
+				w := resumed(t, c, Query{}, Position{Version: "10"})
+				w.options.Bookmarks = interval
+				var bookmarks []int
+				var last time.Time
+				for read := 10; len(bookmarks) < 3; {
+					batch, err := w.Next(t.Context())
+					must(t, err)
+					if batch.Events[0].Type != Bookmark {
+						read++
+						write(3)
+						time.Sleep(interval / 10)
+						if len(bookmarks) > 0 && time.Since(last) > interval+interval/5 {
+							t.Fatalf("no bookmark for %s", time.Since(last))
+						}
+						continue
+					}
+					if event := batch.Events[0]; event.ResourceVersion != fmt.Sprint(read) {
+						t.Errorf("a bookmark at %s behind %d", event.ResourceVersion, read)
+					}
+					bookmarks, last = append(bookmarks, read), time.Now()
+					if len(bookmarks) == 1 {
+						write(3) // the watcher that resumed without a change has more from here on
+					}
+				}
+				if bookmarks[0] != 10+pending {
+					t.Errorf("the bookmarks are at %v, and %d was pending", bookmarks, 10+pending)
+				}
+			})
+		})
+	}
+}
