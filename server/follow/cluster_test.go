@@ -104,6 +104,18 @@ func (c *cluster) apply(name string, remove bool) string {
 	return version
 }
 
+// expire deletes a pod at the version of the last change, as etcd does with objects that expire together.
+func (c *cluster) expire(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version := strconv.Itoa(c.version)
+	delete(c.pods, name)
+	c.history[version] = maps.Clone(c.pods)
+	c.events = append(c.events, event{Type: "DELETED", Object: pod(name, version), version: c.version})
+	close(c.more)
+	c.more = make(chan struct{})
+}
+
 // at returns the pods at a version.
 func (c *cluster) at(version string) map[string]string {
 	c.mu.Lock()

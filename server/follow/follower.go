@@ -112,9 +112,9 @@ func (f *Follower[K, S]) Wait(ctx context.Context, after Moment, interrupt <-cha
 	}
 }
 
-// Reach blocks until the published state has reached a version that the cache has reached. It returns
-// nevertheless when everything that the cache had at the call is published: the version then belongs
-// to a history that was undone.
+// Reach blocks until the published state has everything up to a version that the cache has reached. It
+// returns nevertheless when everything that the cache had at the call is published: other objects can be deleted
+// at the version later, or the version belongs to a history that was undone.
 func (f *Follower[K, S]) Reach(ctx context.Context, version string) error {
 	begun := f.flushed.Load()
 	for {
@@ -122,7 +122,7 @@ func (f *Follower[K, S]) Reach(ctx context.Context, version string) error {
 		switch {
 		case err != nil:
 			return err
-		case !object.Older(at.Version, version), f.flushed.Load() > begun+1: // the first flush may have begun before the call
+		case !object.Older(at.Position.Version, version), f.flushed.Load() > begun+1: // the first flush may have begun before the call
 			return nil
 		}
 		select {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
@@ -90,6 +91,9 @@ func followRandomChanges(t *testing.T, c *cluster, f *Follower[string, *versions
 		got, at := read(t, f)
 		if want := c.at(at.Version); !maps.Equal(got, want) {
 			t.Fatalf("at version %s the state is %v, want %v", at.Version, got, want)
+		}
+		if object.Older(at.Version, at.Position.Version) {
+			t.Fatalf("the state of version %s has the position %s", at.Version, at.Position.Version)
 		}
 		if at.Version == final {
 			return at
@@ -181,6 +185,39 @@ func TestFollower_ReachesNoVersionOfAnotherHistory(t *testing.T) {
 	defer f.Leave(ledger.Account{})
 	if err := f.Reach(t.Context(), "1000"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFollower_ReachesAllDeletionsOfTheCacheAtOneVersion has a deletion that is published, and another one at the same version
+// that waits for the next publication.
+func TestFollower_ReachesAllDeletionsOfTheCacheAtOneVersion(t *testing.T) {
+	c := newCluster(t, 3)
+	followers := newTestFollowers()
+	selection := c.selection(t, informerhub.Query{})
+	f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: selection}, newVersions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Leave(ledger.Account{})
+	version := c.apply("pod-0", true)
+	for at := (Moment{}); at.Version != version; _, at = read(t, f) {
+		if err := f.Wait(t.Context(), at, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.expire("pod-1")
+	for cached := 3; cached > 1; {
+		list, err := c.cache.List(t.Context(), selection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cached = len(list.Objects)
+	}
+	if err := f.Reach(t.Context(), version); err != nil {
+		t.Fatal(err)
+	}
+	if got, at := read(t, f); len(got) != 1 {
+		t.Errorf("it has %v at %s, want one pod", got, at.Version)
 	}
 }
 
