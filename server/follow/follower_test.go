@@ -221,6 +221,36 @@ func TestFollower_ReachesAllDeletionsOfTheCacheAtOneVersion(t *testing.T) {
 	}
 }
 
+// TestRun_PublishesNoStepsBehindAnUnknownState reads a step, and before it is published a batch without the state before,
+// which leads to a snapshot. The moment after that batch must not be published with the state before it.
+func TestRun_PublishesNoStepsBehindAnUnknownState(t *testing.T) {
+	c := newCluster(t, 3)
+	selection := c.selection(t, informerhub.Query{})
+	r := newGrowing(1<<20, 1)
+	r.selection = selection
+	watcher := c.cache.Watch(selection, informerhub.WatchOptions{})
+	defer watcher.Close()
+	r.watcher = watcher
+	list, err := c.cache.List(t.Context(), selection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func(kind informerhub.EventType, version string) informerhub.Batch {
+		return informerhub.Batch{
+			Events:  []informerhub.Event{{Type: kind, Object: list.Objects[0], ResourceVersion: version}},
+			Through: version, Position: informerhub.Position{Version: version},
+		}
+	}
+	for _, next := range []informerhub.Batch{batch(informerhub.Added, "11"), batch(informerhub.Modified, "12")} {
+		if err := r.add(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.due {
+		t.Errorf("version %s is published with the position %s", r.next.Version, r.next.Position.Version)
+	}
+}
+
 // joining joins streams to followers of one selection, in a ledger.
 type joining struct {
 	t         *testing.T

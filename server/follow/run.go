@@ -145,6 +145,8 @@ func (r *run[K, S]) add(ctx context.Context, batch informerhub.Batch) error {
 	case r.snapshot != nil:
 		return r.addToSnapshot(ctx, batch)
 	case !isKnown(batch):
+		// The pending steps are dropped: next is after this batch already, and the snapshot has them.
+		r.pending, r.due = nil, false
 		r.watcher.Restart(r.selection)
 		return nil
 	}
