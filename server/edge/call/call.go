@@ -148,7 +148,7 @@ func (c *Call) ReceiveWithin(timeout time.Duration) {
 	if c.Body.complete {
 		return
 	}
-	c.Body.received = after(timeout, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
+	c.Body.received = After(timeout, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
 // SendWithoutDeadline removes the server's deadline for responses, which is for all requests.
@@ -156,13 +156,16 @@ func (c *Call) SendWithoutDeadline() { _ = c.control.SetWriteDeadline(time.Time{
 
 // SendWithin aborts the call if the client has not read the response within the timeout.
 func (c *Call) SendWithin(timeout time.Duration) {
-	c.OnEnd(after(timeout, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
+	c.OnEnd(After(timeout, c.AbortResponse))
 }
 
-// after calls expire after a timeout, unless stop is called before. When stop returns, expire has
+// AbortResponse ends a response that waits for the client, also while it is being written.
+func (c *Call) AbortResponse() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }
+
+// After calls expire after a timeout, unless stop is called before. When stop returns, expire has
 // returned or will not be called, because net/http invalidates the ResponseWriter when its handler
 // returns. A timer is cheaper than a deadline, which wakes the connection's goroutine.
-func after(timeout time.Duration, expire func()) (stop func()) {
+func After(timeout time.Duration, expire func()) (stop func()) {
 	expired := make(chan struct{})
 	timer := time.AfterFunc(timeout, func() {
 		defer close(expired)

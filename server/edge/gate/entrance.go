@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,9 +24,11 @@ const (
 	maxUnknownOfNetwork = 2048
 	// maxRefused and maxRefusedOfNetwork bound the rejected calls whose error has not been sent
 	// yet, because the client does not read it. A caller may open that many streams above its limit
-	// at once.
+	// at once. As many have begun within promptTimeout, and are not counted as unread yet.
 	maxRefused          = 4096
 	maxRefusedOfNetwork = 2048
+	// promptTimeout is the time within which clients that read have read an answer.
+	promptTimeout = time.Second
 	// refusedTimeout is the time within which a client must have read an admission error.
 	refusedTimeout = 10 * time.Second
 	// bodyTimeout is the time within which a client must send its request.
@@ -59,12 +62,14 @@ var protocolParameters = []string{"base64", "compression", "connect", "encoding"
 // maximum, there is capacity left for another network: see fairqueue.Queue.TryShare.
 //
 // A request counts as unknown from its headers until its gate has accepted or refused it, or something else answers it: connect
-// does, if it cannot read the request as a call, and so do probes and the console. It then counts as refused, so that a client
-// that reads no responses takes no places of requests whose caller is not known yet.
+// does, if it cannot read the request as a call, and so do probes and the console. It then counts as answered, and as refused if
+// its client does not read the answer: such clients take no places of requests whose caller is not known yet, and none of those
+// that read.
 type Entrance struct {
 	// Set once.
 	unknown     *fairqueue.Queue // requests whose caller is not known yet, by network
-	refused     *fairqueue.Queue // rejected calls whose client has not read the error yet, by network
+	answered    *fairqueue.Queue // requests whose answer has just begun although their caller is not known, by network
+	refused     *fairqueue.Queue // those whose client has not read the answer for promptTimeout, by network
 	bodyTimeout time.Duration
 	log         *observe.CallLog
 	usage       *observe.Usage
@@ -75,6 +80,7 @@ type Entrance struct {
 func NewEntrance(timeout time.Duration, log *observe.CallLog, usage *observe.Usage, metrics *observe.Metrics) *Entrance {
 	return &Entrance{
 		unknown:     fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
+		answered:    fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
 		refused:     fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
 		bodyTimeout: cmp.Or(timeout, bodyTimeout),
 		log:         log,
@@ -126,18 +132,29 @@ func bound(r *http.Request) (status int) {
 	}
 	for _, name := range protocolHeaders {
 		for i, value := range r.Header[name] {
-			r.Header[name][i] = value[:min(len(value), maxProtocolValue)]
-		}
-	}
-	if isReadByGet(r) {
-		query := r.URL.Query()
-		for _, name := range protocolParameters {
-			if len(query.Get(name)) > maxProtocolValue {
-				return http.StatusBadRequest
+			if len(value) > maxProtocolValue {
+				r.Header[name][i] = strings.Clone(value[:maxProtocolValue])
 			}
 		}
 	}
+	if isReadByGet(r) {
+		cutParameters(r.URL)
+	}
 	return 0
+}
+
+// cutParameters cuts the parameters of a read by GET that connect would return in an error.
+func cutParameters(u *url.URL) {
+	query, cut := u.Query(), false
+	for _, name := range protocolParameters {
+		if value := query.Get(name); len(value) > maxProtocolValue {
+			query.Set(name, value[:maxProtocolValue])
+			cut = true
+		}
+	}
+	if cut {
+		u.RawQuery = query.Encode()
+	}
 }
 
 // isReadByGet reports whether a request is for a procedure by GET, whose query has the message.
@@ -163,21 +180,32 @@ func (e *Entrance) refuse(c *call.Call, spec connect.Spec, err error) error {
 	return err
 }
 
-// answer counts a request as rejected, and no longer as unknown, because its response begins. It may last until its client has
+// answer counts a request as answered, and no longer as unknown, because its response begins. It may last until its client has
 // read the response, so it keeps as little memory as possible. An error must be read within refusedTimeout; the console and
 // the probes have the server's own deadline. If the network has too many such requests, this one is reset.
 func (e *Entrance) answer(c *call.Call, status int) {
-	release, ok := e.refused.TryShare(c.Network, 1)
+	release, ok := e.answered.TryShare(c.Network, 1)
 	if !ok {
 		panic(http.ErrAbortHandler) // net/http resets the call without a response that would wait for the client
 	}
-	c.OnEnd(release)
 	c.Identified()
 	c.DropHeaders()
 	c.DropTarget(maxKeptPath)
 	if status >= http.StatusBadRequest || c.Record.Procedure != "" {
 		c.SendWithin(refusedTimeout)
 	}
+	stop := call.After(promptTimeout, func() {
+		unread, ok := e.refused.TryShare(c.Network, 1)
+		release()
+		if release = unread; !ok {
+			release = func() {}
+			c.AbortResponse()
+		}
+	})
+	c.OnEnd(func() {
+		stop() // release does not change any more
+		release()
+	})
 }
 
 // accept ends the bounds for requests of unknown callers. The request must be received within

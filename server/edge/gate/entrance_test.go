@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -135,10 +136,78 @@ func TestEntrance_AnswersThatAreNotReadTakeNoPlacesOfUnknownCallers(t *testing.T
 				client.call(t, "/")
 				<-began
 			}
-			if unknown, refused := e.unknown.Held(), e.refused.Held(); unknown != 0 || refused != 2*calls {
-				t.Errorf("%d count as unknown and %d as refused, want 0 and %d", unknown, refused, 2*calls)
+			// Each counts as unread when a second has passed.
+			if unknown, answered := e.unknown.Held(), max(e.answered.Held(), e.refused.Held()); unknown != 0 || answered == 0 {
+				t.Errorf("%d count as unknown and %d as answered, want 0 and %d", unknown, answered, 2*calls)
 			}
 		})
+	}
+}
+
+// TestEntrance_ClientsThatReadAreAnsweredWhateverOthersLeaveUnread has another client take all places of unread answers.
+func TestEntrance_ClientsThatReadAreAnsweredWhateverOthersLeaveUnread(t *testing.T) {
+	const unread = 8
+	e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())
+	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * unread, PerKey: unread})
+	server := httptest.NewUnstartedServer(e.Handler(http.NotFoundHandler()))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client, resets := newStubborn(t, server.URL), make(chan http2.ErrCode, 1)
+	for range unread + 1 {
+		client.call(t, "/")
+	}
+	client.resets(resets) // all places are taken
+	for range 20 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, answer.Body)
+		if _ = answer.Body.Close(); err != nil || answer.StatusCode != http.StatusNotFound {
+			t.Errorf("status %d, %v", answer.StatusCode, err)
+		}
+	}
+}
+
+// TestHealth_SlowChecksTakeNoPlacesOfUnknownCallers sends the headers of checks, and no request.
+func TestHealth_SlowChecksTakeNoPlacesOfUnknownCallers(t *testing.T) {
+	const calls = 8
+	e := NewEntrance(0, observe.NewCallLog(0), observe.NewUsage(), observe.NewMetrics())
+	e.unknown = fairqueue.New(fairqueue.Limits{Total: calls, PerKey: calls})
+	g := NewHealth(e)
+	received := make(chan struct{}, 2*calls)
+	handle := g.Admit(func(context.Context, connect.Spec, connect.ServerStream) error {
+		received <- struct{}{}
+		<-t.Context().Done()
+		return nil
+	})
+	server := httptest.NewServer(e.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_ = handle(r.Context(), connect.Spec{StreamType: connect.StreamTypeUnary, Procedure: "/grpc.health.v1.Health/Check"}, nil)
+	})))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	for range 2 * calls {
+		body, rest := io.Pipe()
+		t.Cleanup(func() { _ = rest.Close() })
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if answer, err := server.Client().Do(request); err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		<-received
+	}
+	if unknown, checks := e.unknown.Held(), g.checks.Held(); unknown != 0 || checks != 2*calls {
+		t.Errorf("%d count as unknown and %d as checks, want 0 and %d", unknown, checks, 2*calls)
 	}
 }
 

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"time"
 
 	"connectrpc.com/connect/v2"
 
@@ -15,38 +16,56 @@ import (
 const (
 	maxHealthWatches          = 256
 	maxHealthWatchesOfNetwork = 32
+	// maxHealthChecks and maxHealthChecksOfNetwork bound the single checks whose request is received.
+	maxHealthChecks          = 1024
+	maxHealthChecksOfNetwork = 512
+	// checkTimeout is the time within which a client must send the request of a check, of a few bytes.
+	checkTimeout = 2 * time.Second
 )
 
 // Health admits the calls of grpc.health.v1.Health. Probes have no credentials, so its bounds are by network, like those of an
-// Entrance. A single check stays within the bounds for unknown callers; a watch, which lasts, has a bound of its own.
+// Entrance, and separate from them: a client that sends a check slowly takes no place of a request whose caller is not known yet.
 type Health struct {
-	entrance *Entrance
-	watches  *fairqueue.Queue
+	entrance        *Entrance
+	checks, watches *fairqueue.Queue
 }
 
 // NewHealth returns a gate behind an entrance.
 func NewHealth(entrance *Entrance) *Health {
-	return &Health{entrance, fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})}
+	return &Health{
+		entrance: entrance,
+		checks:   fairqueue.New(fairqueue.Limits{Total: maxHealthChecks, PerKey: maxHealthChecksOfNetwork}),
+		watches:  fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork}),
+	}
 }
 
 // Admit is the interceptor around the calls of health.
 func (g *Health) Admit(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		c := call.From(ctx)
+		queue, tooMany := g.watches, errTooManyHealthWatches
 		if !call.IsStream(spec) {
-			return next(ctx, spec, stream)
+			queue, tooMany = g.checks, errTooManyHealthChecks
 		}
-		release, ok := g.watches.TryShare(c.Network, 1)
+		release, ok := queue.TryShare(c.Network, 1)
 		if !ok {
-			return g.entrance.refuse(c, spec, errTooManyHealthWatches)
+			return g.entrance.refuse(c, spec, tooMany)
 		}
 		c.OnEnd(release)
 		c.DropHeaders()
 		g.entrance.accept(c, spec)
+		if !call.IsStream(spec) {
+			c.ReceiveWithin(checkTimeout)
+			c.SendWithin(refusedTimeout)
+		}
 		return next(ctx, spec, stream)
 	}
 }
 
 var errTooManyHealthWatches = &callerrors.LimitError{
 	Limit: callerrors.LimitHealthWatches, Over: "too many watches of health are open, from your network or in all", Wait: refusedTimeout,
+}
+
+var errTooManyHealthChecks = &callerrors.LimitError{
+	Limit: callerrors.LimitHealthWatches, Over: "too many checks of health are running, from your network or in all", Wait: checkTimeout,
 }
