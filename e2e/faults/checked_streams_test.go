@@ -234,7 +234,7 @@ func TestChecked_StreamFollowsARecreatedNamespace(t *testing.T) {
 	d := kit.NewMarkedNamespaces(ctx, t, services, 2, 2)
 	clients := d.Clients(d.Reader)
 	d.UntilCovers(clients, 0, d.Namespaces...)
-	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark}
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", LabelSelector: "mark=" + d.Mark}
 	var rights validate.Rights
 	began := time.Now()
 	stream := record.Watch(t, clients[0], request)
@@ -253,7 +253,7 @@ func TestChecked_StreamFollowsARecreatedNamespace(t *testing.T) {
 	})
 	rights = validate.Rights{{Namespace: d.Namespaces[0], From: began.Add(-time.Hour)}, {Namespace: again, From: began.Add(-time.Hour), Until: time.Now()}, {Namespace: again, From: time.Now()}}
 	kit.CreateNamespace(ctx, t, again)
-	made := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), again).Create("b", kit.Labels{"district": d.Mark})
+	made := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), again).Create("b", kit.Labels{"mark": d.Mark})
 	d.Grant(again)
 	want := func(view *record.View) bool {
 		var held []string

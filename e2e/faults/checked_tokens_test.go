@@ -88,7 +88,7 @@ func TestChecked_ResumeTokenOfAnotherCallerGrantsNoPermission(t *testing.T) {
 	d := kit.NewMarkedNamespaces(ctx, t, services, 3, 2)
 	all := kit.NewAccount(ctx, t, d.Namespaces[0], "all")
 	kit.GrantEverywhere(t, all, kit.Rule("configmaps", "list", "watch"))
-	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark}
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", LabelSelector: "mark=" + d.Mark}
 	clients := map[string][]kit.ResourceClient{"reader": d.Clients(d.Reader), "all": d.Clients(all)}
 	d.UntilCovers(clients["reader"], 0, d.Namespaces[:2]...)
 	d.UntilCovers(clients["all"], 0, d.Namespaces...)

@@ -48,10 +48,10 @@ func TestChecked_PagesCoverTheAllowedNamespaces(t *testing.T) {
 		}
 		got := kit.KeysOfAll(kit.WalkPages(d.Ctx, t, clients, d.Request(consistency), func(page int, _ *kubeconnectv1.ListResponse) {
 			write := kit.ConfigMapsIn(d.Ctx, t, kit.Cluster(t), may[(page+1)%3])
-			write.Create(fmt.Sprint("b-", page), kit.Labels{"district": d.Mark})
+			write.Create(fmt.Sprint("b-", page), kit.Labels{"mark": d.Mark})
 			if page == 2 {
 				write.Delete("b")
-				write.Create("b", kit.Labels{"district": d.Mark})
+				write.Create("b", kit.Labels{"mark": d.Mark})
 			}
 		}))
 		if !slices.Equal(got, kit.KeysIn(may...)) {
@@ -294,8 +294,8 @@ func TestChecked_PagesOfManyNamespacesExpireWhenOneIsGranted(t *testing.T) {
 		if _, err := kit.Cluster(t).Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		kit.ConfigMapsIn(ctx, t, kit.Cluster(t), name).Create("a", kit.Labels{"district": d.Mark})
-		kit.ConfigMapsIn(ctx, t, kit.Cluster(t), name).Create("b", kit.Labels{"district": d.Mark})
+		kit.ConfigMapsIn(ctx, t, kit.Cluster(t), name).Create("a", kit.Labels{"mark": d.Mark})
+		kit.ConfigMapsIn(ctx, t, kit.Cluster(t), name).Create("b", kit.Labels{"mark": d.Mark})
 		d.Namespaces = append(d.Namespaces, name)
 		if i < 44 {
 			d.Grant(name)
@@ -334,15 +334,15 @@ func TestChecked_CountsAndTablesRespectPermissions(t *testing.T) {
 		clients := d.Clients(d.Reader)
 		may := d.Namespaces[:2]
 		d.UntilCovers(clients, consistency, may...)
-		count := &kubeconnectv1.CountRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark, Consistency: consistency, GroupBy: []string{"metadata.namespace"}}
+		count := &kubeconnectv1.CountRequest{Resource: "configmaps", LabelSelector: "mark=" + d.Mark, Consistency: consistency, GroupBy: []string{"metadata.namespace"}}
 		for _, client := range clients {
 			answer, err := client.Count(d.Ctx, count)
 			if err != nil || answer.GetTotalCount() != 4 || len(answer.GetGroups()) != 2 || !slices.Equal(answer.GetNamespaces(), may) || len(answer.GetWarnings()) == 0 {
 				t.Errorf("the count is %v, %v", answer, err)
 			}
-			_, err = client.GetTable(d.Ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark})
+			_, err = client.GetTable(d.Ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", LabelSelector: "mark=" + d.Mark})
 			kit.WantError(t, err, connect.CodePermissionDenied)
-			table, err := client.GetTable(d.Ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: may[1], LabelSelector: "district=" + d.Mark})
+			table, err := client.GetTable(d.Ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: may[1], LabelSelector: "mark=" + d.Mark})
 			if err != nil || len(table.GetRows()) != 2 {
 				t.Errorf("the table is %v, %v", table, err)
 			}
@@ -365,7 +365,7 @@ func TestChecked_TableTokenGrantsNoPermission(t *testing.T) {
 	d := kit.NewMarkedNamespaces(ctx, t, services, 2, 1)
 	clients := d.Clients(d.Reader)
 	d.UntilCovers(clients, 0, d.Namespaces[0])
-	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: d.Namespaces[0], LabelSelector: "district=" + d.Mark, PageSize: 1}
+	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: d.Namespaces[0], LabelSelector: "mark=" + d.Mark, PageSize: 1}
 	page, err := clients[0].GetTable(ctx, request)
 	if err != nil || len(page.GetRows()) != 1 || page.GetNextPageToken() == "" {
 		t.Fatalf("%v, %v", page, err)
