@@ -142,7 +142,7 @@ func TestChecked_PagesSortedByLongTextsAreOrdered(t *testing.T) {
 	in := kit.Cluster(t)
 	write := kit.ConfigMapsIn(ctx, t, in, kit.NewNamespace(ctx, t, in))
 	clients := kit.NewReplicas(t, in, 2)
-	for _, length := range []int{3_000, 30_000, 300_000} {
+	for _, length := range []int{1_000, 3_000, 30_000, 300_000} {
 		mark := fmt.Sprint("long-", length)
 		var last string
 		for i, end := range []string{"c", "a", "b", "a"} {
@@ -153,6 +153,9 @@ func TestChecked_PagesSortedByLongTextsAreOrdered(t *testing.T) {
 		request := &kubeconnectv1.ListRequest{Resource: "configmaps", LabelSelector: "mark=" + mark, OrderBy: "data.key", MinResourceVersion: last, PageSize: 1, Fields: []string{"metadata.name"}}
 		got := kit.NamesOf(kit.WalkPages(ctx, t, clients, request, nil))
 		want := []string{mark + "-1", mark + "-3", mark + "-2", mark + "-0"}
+		if length > 1024 { // "Only the characters in the first 1,024 bytes of a string are compared."
+			want = []string{mark + "-0", mark + "-1", mark + "-2", mark + "-3"}
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("keys of %d bytes: %v, want %v", length, got, want)
 		}

@@ -113,8 +113,10 @@ func TestChecked_InvalidPageTokensAreRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.PageToken = table.GetNextPageToken()
-		_, err = client.List(ctx, request)
-		kit.WantError(t, err, connect.CodeInvalidArgument)
+		_, err = client.List(ctx, request) // the token is the API server's, and can look like one of a later version
+		if code := connect.CodeOf(err); code != connect.CodeInvalidArgument && code != connect.CodeOutOfRange {
+			t.Errorf("a list with a table's token: %v", err)
+		}
 		_, err = client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web", PageSize: 2, PageToken: token})
 		if code := connect.CodeOf(err); code != connect.CodeInvalidArgument && code != connect.CodeOutOfRange {
 			t.Errorf("a table with a list's token: %v", err)
