@@ -55,8 +55,8 @@ type Watcher struct {
 	// that nothing is left of what was pending at beganAt.
 	bookmarkBy     time.Time
 	beganAt        uint64 // the feed's last change when the watcher began
-	following      Batch // the Bookmark that follows the last batch; without events if there is none
-	flushing       bool  // see Flush
+	following      Batch  // the Bookmark that follows the last batch; without events if there is none
+	flushing       bool   // see Flush
 	warner         warner
 	unresumable    bool       // the stream cannot be resumed after the last returned batch
 	nextSelection  *Selection // the selection to switch to; nil if there is none

@@ -46,8 +46,11 @@ func openedWatch(ctx context.Context, t *testing.T, watches *Watches, request *k
 		})
 	})
 	sender.messages = true
-	ended := make(chan error, 1)
-	go func() { ended <- watches.run(ctx, &watchPart{watches: watches, params: params, sender: sender}) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = watches.run(ctx, &watchPart{watches: watches, params: params, sender: sender})
+	}()
 	opened.end = sync.OnceFunc(func() {
 		cancel()
 		<-ended
