@@ -245,42 +245,39 @@ func (r *Record) Unread() time.Duration {
 func RequestID(ctx context.Context) string { return recordOf(ctx).ID }
 
 // Writer returns the writer of the response, which records its status and counts its bytes.
-func (c *Call) Writer(w http.ResponseWriter) http.ResponseWriter {
-	return countingWriter{w, c, &c.Record}
-}
+func (c *Call) Writer(w http.ResponseWriter) http.ResponseWriter { return countingWriter{w, c} }
 
 // countingWriter records the status of a response, and counts its bytes as they are sent: a stream can be
 // open for an hour.
 type countingWriter struct {
 	http.ResponseWriter
-	call   *Call
-	record *Record
+	call *Call
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w countingWriter) WriteHeader(status int) {
 	w.call.begin(status)
-	w.record.Status = status
+	w.call.Record.Status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements io.Writer.
 func (w countingWriter) Write(p []byte) (int, error) {
 	w.call.begin(http.StatusOK)
-	w.record.beginWrite()
+	w.call.Record.beginWrite()
 	n, err := w.ResponseWriter.Write(p)
-	w.record.endWrite(n)
-	w.record.bytes.Add(int64(n))
-	if w.record.Procedure != "" {
-		w.record.sentBytes().Add(float64(n))
+	w.call.Record.endWrite(n)
+	w.call.Record.bytes.Add(int64(n))
+	if w.call.Record.Procedure != "" {
+		w.call.Record.sentBytes().Add(float64(n))
 	}
 	return n, err
 }
 
 // Flush implements http.Flusher.
 func (w countingWriter) Flush() {
-	w.record.beginWrite()
-	defer w.record.endWrite(0)
+	w.call.Record.beginWrite()
+	defer w.call.Record.endWrite(0)
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
