@@ -17,6 +17,8 @@ import (
 	userinfo "k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/internal/startup"
 )
 
 // maxReviews bounds the cached decisions, separately for allowed and denied ones; the least
@@ -26,6 +28,7 @@ const maxReviews = 32768
 // reviews authorizes callers by SubjectAccessReview, and caches the decisions.
 type reviews struct {
 	client     rest.Interface // of the authorization API
+	startup    *startup.Guard
 	changes    *changeNotifier
 	extra      []string // the keys of credentialExtra that authorizers use
 	lookups    *lookups[Decision]
@@ -45,6 +48,7 @@ func newReviews(
 ) *reviews {
 	return &reviews{
 		client:     client.RESTClient(),
+		startup:    startup.New(client.RESTClient()),
 		changes:    changes,
 		extra:      options.Extra,
 		lookups:    newLookups[Decision]("SubjectAccessReview"),
@@ -176,8 +180,14 @@ func (r *reviews) reviewAndCache(
 ) (Decision, error) {
 	requested := time.Now()
 	r.lookups.counts.requested.Add(1)
-	status, err := r.review(ctx, caller.Identity, attributes)
+	var status authorizationv1.SubjectAccessReviewStatus
+	err := r.startup.Ask(ctx, func(ctx context.Context) (denied bool, err error) {
+		status, err = r.review(ctx, caller.Identity, attributes)
+		return !status.Allowed, err
+	})
 	switch {
+	case errors.Is(err, startup.ErrStarting):
+		return Decision{}, fmt.Errorf("%w: %w", errAuthorizerFails, err)
 	case err != nil:
 		return Decision{}, err
 	case !status.Allowed && status.EvaluationError != "":
