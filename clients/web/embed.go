@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -152,7 +153,7 @@ func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 		if strings.HasPrefix(name, "/assets/") {
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // their names have a hash of the content
 		}
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(asset.content))
+		http.ServeContent(direct{w, asset.content}, r, name, time.Time{}, bytes.NewReader(asset.content))
 	case name == "/index.html":
 		http.Error(w, "the console is not in this binary: run `make build`", http.StatusServiceUnavailable)
 	case isNavigation(r) && h.assets["/index.html"].content != nil:
@@ -161,6 +162,27 @@ func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 		http.Error(w, "the console has no such file", http.StatusNotFound)
 	}
 }
+
+// direct writes parts of a content without a buffer between, which a response that is not read would keep.
+type direct struct {
+	http.ResponseWriter
+	content []byte
+}
+
+// ReadFrom implements io.ReaderFrom, for [http.ServeContent] with a reader of the content.
+func (d direct) ReadFrom(part io.Reader) (int64, error) {
+	if limited, ok := part.(*io.LimitedReader); ok {
+		if of, ok := limited.R.(*bytes.Reader); ok {
+			begin := of.Size() - int64(of.Len())
+			n, err := d.Write(d.content[begin : begin+limited.N])
+			return int64(n), err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{d.ResponseWriter}, part)
+}
+
+// Unwrap returns the writer for [http.ResponseController].
+func (d direct) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
 // isNavigation reports whether a person opens the address in a browser: scripts, styles and images
 // are not requested as HTML.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -107,6 +108,33 @@ func TestAnUnchangedFileIsNotSentAgain(t *testing.T) {
 	request.Header.Set("If-None-Match", etag)
 	if response := serve(built, request); response.Code != http.StatusNotModified {
 		t.Errorf("status %d, want 304", response.Code)
+	}
+}
+
+// written records the lengths of the writes to a response.
+type written struct {
+	*httptest.ResponseRecorder
+	lengths []int
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.lengths = append(w.lengths, len(p))
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestAFileIsWrittenWithoutACopy is about clients that do not read: a copy would stay in memory until they do.
+func TestAFileIsWrittenWithoutACopy(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789"), 100_000)
+	h := newHandler(fstest.MapFS{"index.html": {}, "app.js": {Data: content}}, Config{})
+	for ranges, want := range map[string][]byte{"": content, "bytes=5-123456": content[5:123457], "bytes=-7": content[len(content)-7:]} {
+		request, response := httptest.NewRequest("GET", "/app.js", nil), &written{ResponseRecorder: httptest.NewRecorder()}
+		if ranges != "" {
+			request.Header.Set("Range", ranges)
+		}
+		h.ServeHTTP(response, request)
+		if !bytes.Equal(response.Body.Bytes(), want) || len(response.lengths) != 1 {
+			t.Errorf("%q: %d bytes in writes of %v, want %d in one", ranges, response.Body.Len(), response.lengths, len(want))
+		}
 	}
 }
 

@@ -9,10 +9,13 @@
 // # Order
 //
 // When capacity is released, the next key is the one that holds the least, among the keys that wait
-// and are below their limit. Keys that hold the same are served in turn. Within one key the order
+// and are below their limit. Keys that hold the same are served in turn, and of those that hold nothing the one comes first whose last
+// acquisition is longer ago. Within one key the order
 // is first come, first served. So a caller with a thousand waiting acquisitions delays a caller
 // with one acquisition only by the capacity that is held already. An acquisition that does not fit
-// yet is not overtaken by smaller ones, so it cannot starve.
+// yet is not overtaken by smaller ones, so it cannot starve. There is one exception: a key that holds little, with what
+// it acquires, does not wait behind larger acquisitions as long as a reserve of a sixteenth of the capacity lasts, which larger
+// acquisitions cannot have.
 //
 // # Slots
 //

@@ -34,10 +34,11 @@ type Queue struct {
 
 	mu      sync.Mutex // guards the fields below
 	held    int64
+	little  int64               // of held, what keys have acquired that hold little with it
 	keys    map[string]*share   // keys that hold or wait
 	waiting map[*share]struct{} // shares that wait
 	waiters int                 // acquisitions that wait
-	clock   uint64              // incremented for each waiter that becomes the first of its share
+	clock   uint64              // incremented for each grant, and for each waiter that becomes the first of its share
 }
 
 // share is the weight that one key holds, and its waiters. It is guarded by the queue's lock.
@@ -45,12 +46,14 @@ type share struct {
 	key     string
 	held    int64
 	waiters list.List // of *waiter, in the order of their arrival
+	granted uint64    // the clock when the key last acquired something; 0 if it has not since it neither held nor waited
 	since   uint64    // the clock when the first of waiters became the first
 }
 
 // waiter is a waiting acquisition. It is guarded by the queue's lock, except for ready.
 type waiter struct {
 	weight int64                    // unchanged once granted
+	little bool                     // see Queue.little; set when granted
 	places map[string]*list.Element // its places among the waiters of each key that it waits for; none once granted
 	key    string                   // for which it was granted
 	ready  chan struct{}            // closed when granted
@@ -92,9 +95,9 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if q.fitsLocked(s, weight) {
-		q.holdLocked(s, weight)
+		release = q.holdLocked(s, weight)
 		q.mu.Unlock()
-		return q.releaser(key, weight), nil
+		return release, nil
 	}
 	if s.waiters.Len() >= maxWaiting {
 		q.evictLocked(s)
@@ -137,7 +140,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter, enter func() <-chan struct{
 		}
 		select {
 		case <-w.ready:
-			return q.releaser(w.key, w.weight), nil
+			return q.releaser(w.key, w.weight, w.little), nil
 		case <-changed:
 		case <-ctx.Done():
 			q.abandon(w)
@@ -171,7 +174,7 @@ func (q *Queue) abandon(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.granted() {
-		q.returnLocked(w.key, w.weight)
+		q.returnLocked(w.key, w.weight, w.little)
 		return
 	}
 	q.dequeueAllLocked(w)
@@ -188,8 +191,7 @@ func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 		q.evictLocked(s)
 		return nil, false
 	}
-	q.holdLocked(s, weight)
-	return q.releaser(key, weight), true
+	return q.holdLocked(s, weight), true
 }
 
 // Held returns the weight that all keys hold at the moment.
@@ -222,15 +224,15 @@ func (q *Queue) Delays(key string) bool {
 	if s == nil || s.held == 0 {
 		return false
 	}
-	next := q.nextLocked()
+	next := q.nextLocked(false)
 	return s.waiters.Len() > 0 || next != nil && next.held < s.held
 }
 
-func (q *Queue) releaser(key string, weight int64) func() {
+func (q *Queue) releaser(key string, weight int64, little bool) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.returnLocked(key, weight)
+		q.returnLocked(key, weight, little)
 	})
 }
 
@@ -251,21 +253,75 @@ func (q *Queue) evictLocked(s *share) {
 	}
 }
 
+// A key that holds little does not wait behind larger acquisitions of others, which may wait for long: there is a reserve for it.
+const (
+	// littleDivisor is the part of the total up to which a key holds little.
+	littleDivisor = 256
+	// reserveDivisor is the part of the total that is reserved for keys that hold little.
+	reserveDivisor = 16
+)
+
+// reserve returns the part of the total for keys that hold little. A queue in which nothing waits has none, and neither has one with a
+// small total, such as one of slots, or one in which a key can have nearly everything.
+func (q *Queue) reserve() int64 {
+	reserve := q.limits.Total / reserveDivisor
+	if q.limits.Waiting == 0 || q.limits.Total < littleDivisor || q.limits.PerKey > q.limits.Total-reserve {
+		return 0
+	}
+	return reserve
+}
+
+// isLittle reports whether a share holds little with a weight in addition.
+func (q *Queue) isLittle(s *share, weight int64) bool {
+	return s.held+weight <= q.limits.Total/littleDivisor
+}
+
 // fitsLocked reports whether s can hold weight in addition, without overtaking a share that waits
 // for a part of the total.
 func (q *Queue) fitsLocked(s *share, weight int64) bool {
-	return s.waiters.Len() == 0 && s.held+weight <= q.limits.PerKey &&
-		q.held+weight <= q.limits.Total && q.nextLocked() == nil
+	if s.waiters.Len() > 0 || s.held+weight > q.limits.PerKey {
+		return false
+	}
+	if q.nextLocked(false) == nil {
+		return q.hasRoomLocked(s, weight)
+	}
+	return q.nextLocked(true) == nil && q.hasReserveLocked(s, weight)
 }
 
-func (q *Queue) holdLocked(s *share, weight int64) {
+// hasRoomLocked reports whether the total has room for a weight that s acquires.
+func (q *Queue) hasRoomLocked(s *share, weight int64) bool {
+	if q.isLittle(s, weight) {
+		return q.held+weight <= q.limits.Total
+	}
+	reserve := q.reserve()
+	return q.held-min(q.little, reserve)+weight <= q.limits.Total-reserve
+}
+
+// hasReserveLocked reports whether the reserve has room for a weight that s acquires.
+func (q *Queue) hasReserveLocked(s *share, weight int64) bool {
+	return q.isLittle(s, weight) && q.little+weight <= q.reserve() && q.held+weight <= q.limits.Total
+}
+
+// holdLocked makes s hold weight in addition, and returns the function that ends it.
+func (q *Queue) holdLocked(s *share, weight int64) (release func()) {
+	little := q.isLittle(s, weight)
 	s.held += weight
 	q.held += weight
+	if little {
+		q.little += weight
+	}
+	q.clock++
+	s.granted = q.clock
+	return q.releaser(s.key, weight, little)
 }
 
-func (q *Queue) returnLocked(key string, weight int64) {
+func (q *Queue) returnLocked(key string, weight int64, little bool) {
 	s := q.shareLocked(key)
-	q.holdLocked(s, -weight)
+	s.held -= weight
+	q.held -= weight
+	if little {
+		q.little -= weight
+	}
 	q.grantLocked()
 	q.evictLocked(s)
 }
@@ -324,11 +380,9 @@ func (q *Queue) stampLocked(s *share) {
 
 // grantLocked grants the free capacity to waiters.
 func (q *Queue) grantLocked() {
-	for s := q.nextLocked(); s != nil; s = q.nextLocked() {
+	for s := q.grantableLocked(); s != nil; s = q.grantableLocked() {
 		w := s.first()
-		if q.held+w.weight > q.limits.Total {
-			return
-		}
+		w.little = q.isLittle(s, w.weight)
 		q.holdLocked(s, w.weight) // first, so that the share remains
 		q.dequeueAllLocked(w)
 		w.key = s.key
@@ -336,19 +390,31 @@ func (q *Queue) grantLocked() {
 	}
 }
 
+// grantableLocked returns the share whose first waiter can be granted; nil if there is none.
+func (q *Queue) grantableLocked() *share {
+	if s := q.nextLocked(false); s == nil || q.hasRoomLocked(s, s.first().weight) {
+		return s
+	}
+	if s := q.nextLocked(true); s != nil && q.hasReserveLocked(s, s.first().weight) {
+		return s
+	}
+	return nil
+}
+
 // isAwaited reports whether an acquisition waits for a part of the total.
 func (q *Queue) isAwaited() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.nextLocked() != nil
+	return q.nextLocked(false) != nil
 }
 
 // nextLocked returns the share whose first waiter is next, or nil if all waiting shares are at the
-// limit of one key.
-func (q *Queue) nextLocked() *share {
+// limit of one key. If little is set, only shares count that hold little with that waiter.
+func (q *Queue) nextLocked(little bool) *share {
 	var next *share
 	for s := range q.waiting {
-		if s.held+s.first().weight <= q.limits.PerKey && (next == nil || s.isBefore(next)) {
+		weight := s.first().weight
+		if s.held+weight <= q.limits.PerKey && (!little || q.isLittle(s, weight)) && (next == nil || s.isBefore(next)) {
 			next = s
 		}
 	}
@@ -358,8 +424,11 @@ func (q *Queue) nextLocked() *share {
 func (s *share) first() *waiter { return s.waiters.Front().Value.(*waiter) }
 
 func (s *share) isBefore(other *share) bool {
-	if s.held != other.held {
+	switch {
+	case s.held != other.held:
 		return s.held < other.held
+	case s.held == 0 && s.granted != other.granted:
+		return s.granted < other.granted // what the one had was released a moment ago, perhaps
 	}
 	return s.since < other.since
 }
@@ -377,8 +446,7 @@ func (q *Queue) TryShare(key string, weight int64) (release func(), ok bool) {
 		q.evictLocked(s)
 		return nil, false
 	}
-	q.holdLocked(s, weight)
-	return q.releaser(key, weight), true
+	return q.holdLocked(s, weight), true
 }
 
 // SetPerKey changes the weight that one key can hold at a time; less than 1 is Limits.Total. Keys that

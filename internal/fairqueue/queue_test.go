@@ -55,7 +55,7 @@ func TestQueue_KeysTakeTurns(t *testing.T) {
 		for key := range granted {
 			order = append(order, key)
 		}
-		if want := []string{"many", "one", "other", "many", "one", "many"}; !slices.Equal(order, want) {
+		if want := []string{"one", "other", "many", "one", "many", "many"}; !slices.Equal(order, want) {
 			t.Errorf("granted in the order %v, want %v", order, want)
 		}
 	})
@@ -91,6 +91,60 @@ func TestQueue_BoundsEachKey(t *testing.T) {
 	release() // has no effect
 	if held := q.Held(); held != 4 {
 		t.Errorf("%d is held, want 4", held)
+	}
+}
+
+func TestQueue_KeyThatHadNothingIsBeforeOneThatHoldsNothingAnyMore(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 2, PerKey: 1, Waiting: 10})
+		first, second, granted := acquired(t, q, "a", 1), acquired(t, q, "b", 1), make(chan string, 3)
+		waiting(t, q, "a", 1, granted) // before the new key
+		waiting(t, q, "b", 1, granted)
+		waiting(t, q, "new", 1, granted)
+		first()
+		if next := <-granted; next != "new" {
+			t.Errorf("%s was next, which had a part already", next)
+		}
+		second()
+		synctest.Wait()
+	})
+}
+
+// TestQueue_LittleDoesNotWaitBehindMuch has keys that take all that they can, and one more that waits for much.
+func TestQueue_LittleDoesNotWaitBehindMuch(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		const total, perKey = 1 << 20, 1 << 18
+		q := New(Limits{Total: total, PerKey: perKey, Waiting: 10})
+		for _, key := range []string{"a", "b", "c"} {
+			acquired(t, q, key, perKey)
+		}
+		granted := make(chan string, 20)
+		waiting(t, q, "large", perKey, granted)
+		for i := range total / reserveDivisor / (total / littleDivisor) {
+			acquired(t, q, string(rune('A'+i)), total/littleDivisor)
+		}
+		if _, ok := q.TryAcquire("more", total/littleDivisor); ok {
+			t.Error("the reserve is used up, and little overtakes much")
+		}
+		if _, ok := q.TryAcquire("A", 1); ok {
+			t.Error("a key that does not hold little overtakes much")
+		}
+		waiting(t, q, "little", 1, granted)
+		if len(granted) > 0 {
+			t.Errorf("%s was granted", <-granted)
+		}
+	})
+}
+
+func TestQueue_MuchDoesNotWaitForTheReserve(t *testing.T) {
+	q := New(Limits{Total: 1 << 20, PerKey: 1 << 18, Waiting: 1})
+	for _, key := range []string{"a", "b", "c"} {
+		acquired(t, q, key, 1<<18)
+	}
+	acquired(t, q, "little", 1<<12)
+	acquired(t, q, "d", 1<<18-1<<16) // all but the reserve
+	if _, ok := q.TryAcquire("e", 1<<13); ok {
+		t.Error("the reserve is taken")
 	}
 }
 

@@ -66,7 +66,7 @@ func (m *Responses) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, call := m.Begin(r.Context())
 		defer call.Release()
-		next.ServeHTTP(newResponseWriter(w, m.unreadTimeout, call), r.WithContext(ctx))
+		next.ServeHTTP(newResponseWriter(ctx, w, m.unreadTimeout, call), r.WithContext(ctx))
 	})
 }
 

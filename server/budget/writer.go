@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
@@ -17,9 +18,9 @@ type responseWriter struct {
 // newResponseWriter returns the writer of a call. It ends the processor slot of the call before the first write, because
 // a write can block for as long as the client does not read. While other callers wait for the memory of the call, the
 // client has less time to read.
-func newResponseWriter(w http.ResponseWriter, unreadTimeout streamlife.UnreadTimeout, call *callMemory) *responseWriter {
+func newResponseWriter(ctx context.Context, w http.ResponseWriter, unreadTimeout streamlife.UnreadTimeout, call *callMemory) *responseWriter {
 	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
-	writer.unread.Track(w, unreadTimeout)
+	writer.unread.Track(ctx, w, unreadTimeout)
 	writer.unread.SetGuard(streamlife.Guard{Contended: call.delaysOthers})
 	return writer
 }

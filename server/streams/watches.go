@@ -421,8 +421,11 @@ func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 		return err
 	}
 
-	// The limits: the gate has counted this stream as one, and each further part counts as a stream too.
+	// The limits: the gate has counted this stream as one, and each further part counts as a call and as a stream too.
 	caller, more := call.CallerKey(call.IdentityFrom(ctx)), len(params.parts)-1
+	if err := w.callers.Charge(caller, more); err != nil {
+		return err
+	}
 	if err := w.callers.AcquireStreams(caller, more); err != nil {
 		return err
 	}

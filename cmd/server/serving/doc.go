@@ -11,9 +11,9 @@
 //	server.CloseListener()
 //	server.FinishCalls(10 * time.Second)
 //
-// Each connection has an http.Server of its own, so that a call can drain its connection (streamlife.WithDrain): open
+// Each connection has an http.Server of its own, so that a call can drain its connection (streamlife.WithConnection): open
 // streams continue, and the client opens another connection for its next calls.
 //
 // serving knows connections and requests, and neither settings nor calls: it imports of the service only
-// auth.PeerNetwork, streamlife.WithDrain and logging.
+// auth.PeerNetwork, streamlife.WithConnection and logging.
 package serving

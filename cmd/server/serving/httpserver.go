@@ -144,7 +144,7 @@ func (d *drainable) serveConn(conn net.Conn) {
 	Server := d.newServer()
 	drainOnce := sync.OnceFunc(func() { drain(Server) })
 	Server.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-		return streamlife.WithDrain(ctx, drainOnce)
+		return streamlife.WithConnection(ctx, drainOnce, func() { _ = conn.Close() })
 	}
 	Server.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {

@@ -212,7 +212,7 @@ func burstOf(limits Limits) int {
 	return limits.Burst
 }
 
-// Charge counts a call as additional calls: a call with many questions costs as much as many calls.
+// Charge counts a call as additional calls: a call with many questions, or many watches, costs as much as many calls.
 // It returns a *LimitError if the caller has reached its rate limit. More than a burst counts as a
 // burst, so that no call is rejected forever.
 func (c *Callers) Charge(name string, more int) error {
@@ -226,7 +226,7 @@ func (c *caller) charge(more int, limits Limits) error {
 	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
 		return nil
 	}
-	return &callerrors.LimitError{Limit: callerrors.LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
+	return &callerrors.LimitError{Limit: callerrors.LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question, and each watch, counts as a call",
 		limits.Rate), Wait: c.retryAfter(limits)}
 }
 

@@ -15,7 +15,7 @@ import (
 func CoalesceWrites(next http.Handler, timeout UnreadTimeout) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writer := &coalescingWriter{ResponseWriter: w}
-		writer.unread.Track(w, timeout)
+		writer.unread.Track(r.Context(), w, timeout)
 		defer writer.Flush()
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), writerKey{}, writer)))
 	})

@@ -25,7 +25,7 @@ type Streams struct {
 
 // NewStreams returns streams that end at maxAge, with a jitter of a third, at a point where they
 // can be resumed; 0 is no limit. Their clients open another connection for them, if the
-// connections' server uses [WithDrain].
+// connections' server uses [WithConnection].
 func NewStreams(maxAge time.Duration) *Streams {
 	return &Streams{maxAge: maxAge, open: map[*OpenStream]struct{}{}}
 }
@@ -48,7 +48,7 @@ type OpenStream struct {
 // The caller must call end.
 func (s *Streams) Begin(ctx context.Context, parts int) (_ context.Context, stream *OpenStream, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stream = &OpenStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: parts, resources: map[*StreamPart]informerhub.Resource{}}
+	stream = &OpenStream{began: time.Now(), drain: connectionOf(ctx).drain, cancel: cancel, unsettled: parts, resources: map[*StreamPart]informerhub.Resource{}}
 	s.mu.Lock()
 	s.open[stream] = struct{}{}
 	s.mu.Unlock()
@@ -191,24 +191,28 @@ func (p *StreamPart) End() {
 	delete(p.Stream.resources, p)
 }
 
-type drainKey struct{}
+type connectionKey struct{}
 
-// WithDrain returns a context for the requests of one connection. drain is called when a stream
+// WithConnection returns a context for the requests of one connection. drain is called when a stream
 // ends so that its client resumes it elsewhere: it must make the client open another connection for
-// its next calls, and must not block.
-func WithDrain(ctx context.Context, drain func()) context.Context {
-	return context.WithValue(ctx, drainKey{}, drain)
+// its next calls, and must not block. drop closes the connection.
+func WithConnection(ctx context.Context, drain, drop func()) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connection{drain, drop})
 }
 
-// Drain drains the connection of a request; see [WithDrain].
-func Drain(ctx context.Context) { drainOf(ctx)() }
+type connection struct{ drain, drop func() }
 
-func drainOf(ctx context.Context) func() {
-	if drain, ok := ctx.Value(drainKey{}).(func()); ok {
-		return drain
+// connectionOf returns the connection of a request. Without one, its functions do nothing.
+func connectionOf(ctx context.Context) connection {
+	if of, ok := ctx.Value(connectionKey{}).(connection); ok {
+		return of
 	}
-	return func() {}
+	nothing := func() {}
+	return connection{nothing, nothing}
 }
+
+// Drain drains the connection of a request; see [WithConnection].
+func Drain(ctx context.Context) { connectionOf(ctx).drain() }
 
 // NoteBegun records, for traces and for the pace of the caller's streams, that the client has the first
 // complete state of this part, or will have none. Further calls have no effect.

@@ -21,7 +21,7 @@ func TestStreams_EndNearTheirMaximumAge(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		drained := false
 		streams := NewStreams(45 * time.Minute)
-		ctx, stream, end := streams.Begin(WithDrain(t.Context(), func() { drained = true }), 1)
+		ctx, stream, end := streams.Begin(WithConnection(t.Context(), func() { drained = true }, func() {}), 1)
 		defer end()
 		settled(t, &StreamPart{Stream: stream}, true)
 		began := time.Now()

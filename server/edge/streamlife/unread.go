@@ -17,8 +17,16 @@ import (
 type UnreadTimeout struct {
 	Idle          time.Duration // while the client reads nothing
 	Message       time.Duration // for the whole message, if the client reads slowly
-	IdleContended time.Duration // while the client reads nothing and others wait for the memory of the message
+	IdleContended time.Duration // while the client reads nothing, or reads slowly, and others wait for the memory of the message
 }
+
+// contendedRate is the rate, in bytes a second, at which a client must read a message while others wait for its memory: it has
+// IdleContended more for the message than at that rate.
+const contendedRate = 256 << 10
+
+// dropAfter is the time after which the connection of an ended stream is closed if a write is still blocked: nothing can be written to
+// it, not even the end of the stream.
+const dropAfter = time.Second
 
 // WatchUnreadTimeout is the timeout for watches.
 var WatchUnreadTimeout = UnreadTimeout{Idle: 30 * time.Second, Message: 2 * time.Minute, IdleContended: 3 * time.Second}
@@ -39,16 +47,18 @@ var errUnread = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 //
 //  2. the stream ends if the rest of the message must not be sent: see Guard.
 //
-// A stream ends by an expired deadline, so that writes fail. The only goroutine is that of the
+// A stream ends by an expired deadline, so that writes fail. If they do not, its connection is closed. The only goroutine is that of the
 // timer while it fires.
 type Unread struct {
-	timeout UnreadTimeout // set once, like cut
+	timeout UnreadTimeout // set once, like cut and drop
 	cut     func()        // ends the stream
+	drop    func()        // closes its connection
 
 	mu       sync.Mutex // guards the fields below
 	writing  bool       // a write may be blocked
 	began    time.Time  // begin of the first write of the message; zero between messages
 	advanced time.Time  // time of the last completed write
+	written  int        // bytes of the message
 	timer    *time.Timer
 	guarded  Guard
 	failure  error // the reason why the stream was ended
@@ -68,9 +78,9 @@ type Guard struct {
 	Holds func(context.Context) error
 }
 
-// Track tracks the writes to w.
-func (u *Unread) Track(w http.ResponseWriter, timeout UnreadTimeout) {
-	u.timeout = timeout
+// Track tracks the writes to w, which responds to a request with a context.
+func (u *Unread) Track(ctx context.Context, w http.ResponseWriter, timeout UnreadTimeout) {
+	u.timeout, u.drop = timeout, connectionOf(ctx).drop
 	u.cut = func() {
 		// An expired deadline is set only at the end, because it would remain on a connection of
 		// HTTP/1.1, and each change of it wakes the goroutine of an HTTP/2 connection.
@@ -89,7 +99,7 @@ func (u *Unread) Write(w io.Writer, p []byte) (written int, err error) {
 		var n int
 		n, err = w.Write(p[written:min(len(p), written+maxChunk)])
 		written += n
-		u.progress()
+		u.progress(n)
 	}
 	return written, err
 }
@@ -138,11 +148,11 @@ func (u *Unread) interval() time.Duration {
 	return unreadInterval
 }
 
-// progress records a completed write.
-func (u *Unread) progress() {
+// progress records a completed write of n bytes.
+func (u *Unread) progress(n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.advanced = time.Now()
+	u.advanced, u.written = time.Now(), u.written+n
 }
 
 // Pause is called after a write. It returns when no check is running, so that the handler again
@@ -165,13 +175,16 @@ func (u *Unread) Pause() {
 func (u *Unread) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.began = time.Time{}
+	u.began, u.written = time.Time{}, 0
 }
 
 // fire checks a message while a write of it is blocked.
 func (u *Unread) fire() {
 	ctx, ok := u.beginCheck()
 	if !ok {
+		if u.isStuck() {
+			u.drop()
+		}
 		return
 	}
 	err := u.check(ctx)
@@ -201,7 +214,7 @@ func (u *Unread) Why() error {
 func (u *Unread) beginCheck() (ctx context.Context, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.writing || u.checked != nil {
+	if !u.writing || u.checked != nil || u.failure != nil {
 		return nil, false
 	}
 	u.checked = make(chan struct{})
@@ -215,20 +228,31 @@ func (u *Unread) endCheck() {
 	u.stop()
 	close(u.checked)
 	u.checked, u.stop = nil, nil
-	if u.writing && u.failure == nil {
+	switch {
+	case u.writing && u.failure == nil:
 		u.timer.Reset(u.interval())
+	case u.writing:
+		u.timer.Reset(dropAfter)
 	}
+}
+
+// isStuck reports whether a write is blocked although the stream was ended.
+func (u *Unread) isStuck() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.writing && u.failure != nil
 }
 
 // check returns the reason why the stream must end, or nil.
 func (u *Unread) check(ctx context.Context) error {
 	u.mu.Lock()
-	idle, message, guarded := time.Since(u.advanced), time.Since(u.began), u.guarded
+	idle, message, written, guarded := time.Since(u.advanced), time.Since(u.began), u.written, u.guarded
 	u.mu.Unlock()
+	behind := message - time.Duration(float64(written)/contendedRate*float64(time.Second))
 	switch {
 	case exceeds(idle, u.timeout.Idle), exceeds(message, u.timeout.Message):
 		return errUnread
-	case guarded.Contended != nil && exceeds(idle, u.timeout.IdleContended) && guarded.Contended():
+	case guarded.Contended != nil && exceeds(max(idle, behind), u.timeout.IdleContended) && guarded.Contended():
 		return errUnread
 	}
 	if guarded.Fits != nil {

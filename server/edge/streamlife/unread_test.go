@@ -12,11 +12,11 @@ import (
 )
 
 // cutAfter begins a write that blocks, and returns the time after which the stream ends. The write
-// makes progress at an interval, if that is set.
-func cutAfter(t *testing.T, timeout UnreadTimeout, guarded Guard, progress time.Duration) (after time.Duration, failure error) {
+// makes progress at an interval, if that is set, by a number of bytes.
+func cutAfter(t *testing.T, timeout UnreadTimeout, guarded Guard, progress time.Duration, bytes int) (after time.Duration, failure error) {
 	t.Helper()
 	began, ended := time.Now(), make(chan struct{})
-	u := &Unread{timeout: timeout, cut: func() { close(ended) }}
+	u := &Unread{timeout: timeout, cut: func() { close(ended) }, drop: func() {}}
 	u.SetGuard(guarded)
 	u.Begin()
 	defer u.Pause()
@@ -33,7 +33,7 @@ func cutAfter(t *testing.T, timeout UnreadTimeout, guarded Guard, progress time.
 			if progress == 0 {
 				return time.Hour, nil
 			}
-			u.progress()
+			u.progress(bytes)
 		}
 	}
 }
@@ -44,18 +44,21 @@ func TestUnread_EndsTheStreamAtItsTimeout(t *testing.T) {
 		timeout  UnreadTimeout
 		guarded  Guard
 		progress time.Duration
+		bytes    int
 		want     time.Duration
 	}{
-		"nothing is read":                                {WatchUnreadTimeout, Guard{}, 0, 30 * time.Second},
-		"it is read slowly":                              {WatchUnreadTimeout, Guard{}, 7 * time.Second, 2 * time.Minute},
-		"nothing is read, and others wait":               {WatchUnreadTimeout, isContended(true), 0, 3 * time.Second},
-		"nothing is read, and nobody waits":              {WatchUnreadTimeout, isContended(false), 0, 30 * time.Second},
-		"something is read each second, and others wait": {WatchUnreadTimeout, isContended(true), time.Second, 2 * time.Minute},
-		"nothing is read of a log":                       {UnreadTimeout{}, Guard{}, 0, time.Hour},
+		"nothing is read":                               {WatchUnreadTimeout, Guard{}, 0, 0, 30 * time.Second},
+		"it is read slowly":                             {WatchUnreadTimeout, Guard{}, 7 * time.Second, 100, 2 * time.Minute},
+		"nothing is read, and others wait":              {WatchUnreadTimeout, isContended(true), 0, 0, 3 * time.Second},
+		"nothing is read, and nobody waits":             {WatchUnreadTimeout, isContended(false), 0, 0, 30 * time.Second},
+		"it is read slowly, and others wait":            {WatchUnreadTimeout, isContended(true), time.Second / 2, 20_000, 4 * time.Second},
+		"it is read slowly, and nobody waits":           {WatchUnreadTimeout, isContended(false), time.Second / 2, 20_000, 2 * time.Minute},
+		"it is read at the least rate, and others wait": {WatchUnreadTimeout, isContended(true), time.Second / 2, contendedRate / 2, 2 * time.Minute},
+		"nothing is read of a log":                      {UnreadTimeout{}, Guard{}, 0, 0, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
-				after, failure := cutAfter(t, test.timeout, test.guarded, test.progress)
+				after, failure := cutAfter(t, test.timeout, test.guarded, test.progress, test.bytes)
 				if after != test.want {
 					t.Errorf("the stream ends after %v, want %v", after, test.want)
 				}
@@ -76,10 +79,28 @@ func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
 			}
 			return lost
 		}
-		after, failure := cutAfter(t, UnreadTimeout{}, Guard{Holds: holds}, 0)
+		after, failure := cutAfter(t, UnreadTimeout{}, Guard{Holds: holds}, 0, 0)
 		if after != 10*time.Second || !errors.Is(failure, lost) {
 			t.Errorf("the stream ends after %v with %v", after, failure)
 		}
+	})
+}
+
+// TestUnread_DropsAConnectionThatStaysBlocked has a write that an expired deadline does not end, because nothing can be written to the
+// connection.
+func TestUnread_DropsAConnectionThatStaysBlocked(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		began, dropped := time.Now(), make(chan time.Duration, 1)
+		u := &Unread{timeout: WatchUnreadTimeout, cut: func() {}, drop: func() { dropped <- time.Since(began) }}
+		u.Begin()
+		if after := <-dropped; after != WatchUnreadTimeout.Idle+dropAfter {
+			t.Errorf("the connection is closed after %v", after)
+		}
+		u.Pause()
+		ended := &Unread{timeout: WatchUnreadTimeout, drop: func() { t.Error("the connection of a stream that has ended is closed") }}
+		ended.cut = func() { go ended.Pause() }
+		ended.Begin()
+		time.Sleep(time.Hour)
 	})
 }
 
