@@ -3,10 +3,12 @@ package callerrors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -160,15 +162,16 @@ func StatusOf(err error) *kubeconnectv1.Status {
 	return encode.Status(metav1.Status{Reason: reasonsWithoutStatus[coded.Code()], Message: coded.Message()})
 }
 
-// WithPrefix returns the error that a domain error is mapped to, with a prefix in its message.
+// WithPrefix returns the error that a domain error is mapped to, with a prefix in its message and in that of its Status.
 func WithPrefix(err error, prefix string) error {
 	var coded *connect.Error
 	_ = errors.As(ConnectError(err), &coded)
-	wrapped := connect.Errorf(coded.Code(), "%s: %s", prefix, coded.Message())
-	for _, detail := range coded.Details() {
-		wrapped = wrapped.WithDetail(detail)
+	status := StatusIn(coded)
+	if status != nil {
+		status = proto.CloneOf(status)
+		status.Message = prefix + ": " + status.GetMessage()
 	}
-	return wrapped
+	return newError(coded.Code(), fmt.Errorf("%s: %s", prefix, coded.Message()), status)
 }
 
 // ReasonOf returns the reason of an error for callers; empty if it has no Status.

@@ -195,3 +195,12 @@ func TestConnectError_DetailMirrorsTheAPIServersStatus(t *testing.T) {
 func statusError(reason metav1.StatusReason, code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Code: code, Message: "x"}}
 }
+
+func TestWithPrefix_IsInTheMessageAndInTheStatus(t *testing.T) {
+	err := WithPrefix(apierror.BadRequest("resource is required"), `join "j"`)
+	want := `join "j": resource is required`
+	var coded *connect.Error
+	if !errors.As(err, &coded) || coded.Message() != want || StatusIn(err).GetMessage() != want || ReasonOf(err) != "BadRequest" {
+		t.Errorf("the error is %v with the Status %v", err, StatusIn(err))
+	}
+}
