@@ -1,9 +1,11 @@
 package startup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -22,11 +24,14 @@ const (
 	maxStart = 15 * time.Second
 	// maxConnections bounds the connections that are known. A client with HTTP/2 has few.
 	maxConnections = 64
+	// maxChecksBytes bounds what is read of the API server's checks.
+	maxChecksBytes = 64 << 10
 )
 
 // Guard asks an API server through a client. It is safe for concurrent use.
 type Guard struct {
 	client   rest.Interface
+	http     *http.Client // of client
 	maxStart time.Duration
 
 	mu          sync.Mutex // guards connections
@@ -41,7 +46,11 @@ type connection struct {
 
 // New returns a guard of questions that are sent through a client.
 func New(client rest.Interface) *Guard {
-	return &Guard{client: client, maxStart: maxStart, connections: make(map[net.Conn]*connection)}
+	over := http.DefaultClient // of a client in tests that has no connections
+	if of, ok := client.(*rest.RESTClient); ok && of != nil && of.Client != nil {
+		over = of.Client
+	}
+	return &Guard{client: client, http: over, maxStart: maxStart, connections: make(map[net.Conn]*connection)}
 }
 
 // Ask calls ask, which sends a question with the context that it gets, and reports whether the answer is a denial. If the API server
@@ -108,15 +117,26 @@ func (g *Guard) forgetOldest() {
 	delete(g.connections, oldest)
 }
 
-// isReady asks the API server whether it is ready. One that has no such page does not start in this way.
+// isReady asks the API server whether it is ready. One that has no such page does not start in this way, and one that is not ready for
+// another reason, such as the loss of etcd, has started.
 func (g *Guard) isReady(ctx context.Context) (bool, error) {
 	used := &usedConnection{}
-	var status int
-	err := g.client.Get().AbsPath("/readyz").MaxRetries(0).Do(used.trace(ctx)).StatusCode(&status).Error()
-	ready := status == http.StatusOK || status == http.StatusNotFound
-	if status == 0 {
+	request, err := http.NewRequestWithContext(used.trace(ctx), http.MethodGet, g.client.Get().AbsPath("/readyz").URL().String(), nil)
+	if err != nil {
+		return false, err
+	}
+	response, err := g.http.Do(request)
+	if err != nil {
 		return false, fmt.Errorf("asking the API server whether it is ready: %w", err)
 	}
+	defer func() { _ = response.Body.Close() }()
+	checks, err := io.ReadAll(io.LimitReader(response.Body, maxChecksBytes)) // a line for each check, unless it is ready
+	if err != nil {
+		return false, fmt.Errorf("reading whether the API server is ready: %w", err)
+	}
+	listed := bytes.Contains(checks, []byte("[+]"))
+	starts := bytes.Contains(checks, []byte("[-]poststarthook/")) || bytes.Contains(checks, []byte("[-]informer-sync"))
+	ready := response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNotFound || listed && !starts
 	g.note(used.conn, ready)
 	return ready, nil
 }

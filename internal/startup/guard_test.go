@@ -18,6 +18,7 @@ import (
 type server struct {
 	mu        sync.Mutex // guards the fields below
 	readiness int        // the status of /readyz
+	checks    string     // its body
 	allows    bool
 	asked     []string // paths, since they were taken
 }
@@ -29,6 +30,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/readyz":
 		w.WriteHeader(s.readiness)
+		_, _ = w.Write([]byte(s.checks))
 	case !s.allows:
 		w.WriteHeader(http.StatusForbidden)
 	}
@@ -63,7 +65,7 @@ func newAsking(t *testing.T) *asking {
 	httpClient := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(httpClient.CloseIdleConnections)
 	client, err := rest.UnversionedRESTClientForConfigAndClient(&rest.Config{
-		Host: listening.URL, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+		Host: listening.URL, QPS: -1, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	}, httpClient)
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +151,20 @@ func TestGuard_BelievesAnAPIServerWithoutReadiness(t *testing.T) {
 	a := newAsking(t)
 	a.set(http.StatusNotFound, false)
 	a.want(t, true, nil, "/question", "/readyz", "/question")
+}
+
+func TestGuard_AnAPIServerThatHasLostItsStoreHasStarted(t *testing.T) {
+	for checks, starts := range map[string]bool{
+		"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n":                                           false,
+		"[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[-]etcd failed: reason withheld\n": true,
+		"[+]ping ok\n[-]informer-sync failed: reason withheld\n":                                                       true,
+	} {
+		a := newAsking(t)
+		a.checks = checks
+		if denied, err := a.ask(t); errors.Is(err, ErrStarting) != starts || !starts && !denied {
+			t.Errorf("%s: denied: %t, %v", checks, denied, err)
+		}
+	}
 }
 
 func TestGuard_ReturnsTheErrorOfTheQuestion(t *testing.T) {
