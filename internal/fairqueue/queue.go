@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -34,8 +35,10 @@ type Queue struct {
 
 	mu      sync.Mutex // guards the fields below
 	held    int64
-	little  int64               // of held, what keys have acquired that hold little with it
-	keys    map[string]*share   // keys that hold or wait
+	little  int64             // of held, what keys have acquired that hold little with it
+	keys    map[string]*share // keys that hold or wait, or have used much a while ago
+	sweepAt int               // number of keys at which those are removed that have used little
+	sweptAt time.Time
 	waiting map[*share]struct{} // shares that wait
 	waiters int                 // acquisitions that wait
 	clock   uint64              // incremented for each grant, and for each waiter that becomes the first of its share
@@ -46,6 +49,8 @@ type share struct {
 	key     string
 	held    int64
 	waiters list.List // of *waiter, in the order of their arrival
+	used    float64   // weight times seconds that the key has held, less the longer ago; see Queue.usedLocked
+	usedAt  time.Time // when used was true
 	granted uint64    // the clock when the key last acquired something; 0 if it has not since it neither held nor waited
 	since   uint64    // the clock when the first of waiters became the first
 }
@@ -216,7 +221,7 @@ func (q *Queue) Use() Use {
 }
 
 // Delays reports whether an acquisition waits for the weight that key holds: another one of key, or
-// one of a key that holds less and waits for a part of the total.
+// one of a key that has used less and waits for a part of the total.
 func (q *Queue) Delays(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,7 +230,7 @@ func (q *Queue) Delays(key string) bool {
 		return false
 	}
 	next := q.nextLocked(false)
-	return s.waiters.Len() > 0 || next != nil && next.held < s.held
+	return s.waiters.Len() > 0 || next != nil && q.precedes(next, s)
 }
 
 func (q *Queue) releaser(key string, weight int64, little bool) func() {
@@ -239,18 +244,71 @@ func (q *Queue) releaser(key string, weight int64, little bool) func() {
 func (q *Queue) shareLocked(key string) *share {
 	s := q.keys[key]
 	if s == nil {
-		s = &share{key: key}
+		q.sweepLocked()
+		s = &share{key: key, usedAt: time.Now()}
 		q.keys[key] = s
 	}
 	return s
 }
 
-// evictLocked removes the share of a key that neither holds nor waits. A share that holds a weight
+// evictLocked removes the share of a key that neither holds nor waits, and has used little. A share that holds a weight
 // of 0 may be removed too: it is recreated when the weight is returned.
 func (q *Queue) evictLocked(s *share) {
-	if s.held == 0 && s.waiters.Len() == 0 && q.keys[s.key] == s {
+	if s.held == 0 && s.waiters.Len() == 0 && q.keys[s.key] == s && q.levelLocked(s, time.Now()) == 0 {
 		delete(q.keys, s.key)
 	}
+}
+
+const (
+	// minSweep is the number of keys up to which those are kept that have used much, and sweepInterval the time.
+	minSweep      = 64
+	sweepInterval = 5 * time.Minute
+)
+
+// sweepLocked removes the shares of keys that have used much, but long ago.
+func (q *Queue) sweepLocked() {
+	now := time.Now()
+	if len(q.keys) < max(q.sweepAt, minSweep) && now.Sub(q.sweptAt) < sweepInterval {
+		return
+	}
+	for _, s := range q.keys {
+		q.evictLocked(s)
+	}
+	q.sweepAt, q.sweptAt = 2*len(q.keys), now
+}
+
+const (
+	// forgetTime is the time after which a third of what a key has used still counts.
+	forgetTime = 30 * time.Second
+	// levelTime is the time for which holding the total is a level of use. Keys of one level have used the same.
+	levelTime = 10 * time.Millisecond
+)
+
+// usedLocked returns what a key has used at a time: the weight that it held, times the seconds, of which those count less that are longer
+// ago.
+func (s *share) usedLocked(now time.Time) float64 {
+	left := math.Exp(-max(0, now.Sub(s.usedAt).Seconds()) / forgetTime.Seconds())
+	return s.used*left + float64(s.held)*forgetTime.Seconds()*(1-left)
+}
+
+// settleLocked records what a key has used before it holds another weight.
+func (s *share) settleLocked(now time.Time) { s.used, s.usedAt = s.usedLocked(now), now }
+
+// levelLocked returns the level of what a key has used.
+func (q *Queue) levelLocked(s *share, now time.Time) int64 {
+	if s.used == 0 && s.held == 0 {
+		return 0
+	}
+	return int64(s.usedLocked(now) / (float64(q.limits.Total) * levelTime.Seconds()))
+}
+
+// precedes reports whether a share has used less than another one, or holds less now.
+func (q *Queue) precedes(s, other *share) bool {
+	now := time.Now()
+	if level, of := q.levelLocked(s, now), q.levelLocked(other, now); level != of {
+		return level < of
+	}
+	return s.held < other.held
 }
 
 // A key that holds little does not wait behind larger acquisitions of others, which may wait for long: there is a reserve for it.
@@ -282,7 +340,7 @@ func (q *Queue) fitsLocked(s *share, weight int64) bool {
 	if s.waiters.Len() > 0 || s.held+weight > q.limits.PerKey {
 		return false
 	}
-	if q.nextLocked(false) == nil {
+	if next := q.nextLocked(false); next == nil || q.precedes(s, next) {
 		return q.hasRoomLocked(s, weight)
 	}
 	return q.nextLocked(true) == nil && q.hasReserveLocked(s, weight)
@@ -305,6 +363,7 @@ func (q *Queue) hasReserveLocked(s *share, weight int64) bool {
 // holdLocked makes s hold weight in addition, and returns the function that ends it.
 func (q *Queue) holdLocked(s *share, weight int64) (release func()) {
 	little := q.isLittle(s, weight)
+	s.settleLocked(time.Now())
 	s.held += weight
 	q.held += weight
 	if little {
@@ -317,6 +376,7 @@ func (q *Queue) holdLocked(s *share, weight int64) (release func()) {
 
 func (q *Queue) returnLocked(key string, weight int64, little bool) {
 	s := q.shareLocked(key)
+	s.settleLocked(time.Now())
 	s.held -= weight
 	q.held -= weight
 	if little {
@@ -412,10 +472,15 @@ func (q *Queue) isAwaited() bool {
 // limit of one key. If little is set, only shares count that hold little with that waiter.
 func (q *Queue) nextLocked(little bool) *share {
 	var next *share
+	var nextLevel int64
+	now := time.Now()
 	for s := range q.waiting {
 		weight := s.first().weight
-		if s.held+weight <= q.limits.PerKey && (!little || q.isLittle(s, weight)) && (next == nil || s.isBefore(next)) {
-			next = s
+		if s.held+weight > q.limits.PerKey || little && !q.isLittle(s, weight) {
+			continue
+		}
+		if level := q.levelLocked(s, now); next == nil || level < nextLevel || level == nextLevel && s.isBefore(next) {
+			next, nextLevel = s, level
 		}
 	}
 	return next
@@ -423,6 +488,7 @@ func (q *Queue) nextLocked(little bool) *share {
 
 func (s *share) first() *waiter { return s.waiters.Front().Value.(*waiter) }
 
+// isBefore orders shares that have used the same.
 func (s *share) isBefore(other *share) bool {
 	switch {
 	case s.held != other.held:

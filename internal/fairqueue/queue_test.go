@@ -3,6 +3,7 @@ package fairqueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -146,6 +147,89 @@ func TestQueue_MuchDoesNotWaitForTheReserve(t *testing.T) {
 	if _, ok := q.TryAcquire("e", 1<<13); ok {
 		t.Error("the reserve is taken")
 	}
+}
+
+// heavy makes keys hold their part for ten seconds, and wait for much of it again.
+func heavy(t *testing.T, q *Queue, keys []string, part int64, granted chan<- string) (release []func()) {
+	t.Helper()
+	for _, key := range keys {
+		release = append(release, acquired(t, q, key, part))
+	}
+	for _, key := range keys {
+		waiting(t, q, key, part, granted)
+	}
+	time.Sleep(10 * time.Second)
+	return release
+}
+
+func TestQueue_KeyThatHasUsedLessIsNext(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q, granted := New(Limits{Total: 4, PerKey: 1, Waiting: 10}), make(chan string, 10)
+		release := heavy(t, q, []string{"a", "b", "c", "d"}, 1, granted)
+		waiting(t, q, "light", 1, granted) // after the others
+		release[0]()                       // a holds nothing any more
+		if next := <-granted; next != "light" {
+			t.Errorf("%s was next, which has used more", next)
+		}
+		for _, end := range release {
+			end()
+		}
+		synctest.Wait()
+	})
+}
+
+func TestQueue_KeyThatHasUsedLessOvertakesWhatDoesNotFit(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q, granted := New(Limits{Total: 100, PerKey: 30, Waiting: 10}), make(chan string, 10)
+		release := heavy(t, q, []string{"a", "b", "c"}, 30, granted) // ten are free, and each waits for thirty
+		acquired(t, q, "light", 10)()
+		for _, end := range release {
+			end()
+		}
+		synctest.Wait()
+	})
+}
+
+func TestQueue_DelaysOnlyKeysThatHaveUsedMore(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q, granted := New(Limits{Total: 100, PerKey: 30, Waiting: 10}), make(chan string, 10)
+		release := heavy(t, q, []string{"a", "b", "c"}, 30, granted)
+		light := acquired(t, q, "light", 1)
+		time.Sleep(5 * time.Second)
+		if q.Delays("light") {
+			t.Error("a key that has used little delays those that have used much")
+		}
+		waiting(t, q, "new", 30, granted)
+		if !q.Delays("a") || !q.Delays("light") {
+			t.Error("keys that have used more do not delay one that has used nothing")
+		}
+		light()
+		for _, end := range release {
+			end()
+		}
+		synctest.Wait()
+	})
+}
+
+func TestQueue_ForgetsWhatWasUsedLongAgo(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 10, Waiting: 10})
+		for i := range 1000 {
+			release := acquired(t, q, fmt.Sprint(i), 10)
+			time.Sleep(time.Second)
+			release()
+		}
+		if known := len(q.keys); known > 1000 {
+			t.Errorf("%d keys are known", known)
+		}
+		time.Sleep(time.Hour)
+		for i := range 3 * 1000 {
+			acquired(t, q, fmt.Sprint("short", i), 10)()
+		}
+		if known := len(q.keys); known > minSweep {
+			t.Errorf("%d keys are known after an hour", known)
+		}
+	})
 }
 
 func TestQueue_LargeAcquisitionIsNotOvertaken(t *testing.T) {
@@ -419,8 +503,8 @@ func TestBegin_WaitsInTheQueuesOfAllPayers(t *testing.T) {
 				}
 				cancel()
 				busy.Wait()
-				if len(q.keys) > 0 || len(q.waiting) > 0 || q.waiters > 0 {
-					t.Errorf("%d keys and %d acquisitions remain", len(q.keys), q.waiters)
+				if q.held > 0 || len(q.waiting) > 0 || q.waiters > 0 {
+					t.Errorf("%d is held, and %d acquisitions remain", q.held, q.waiters)
 				}
 			})
 		})
