@@ -55,7 +55,7 @@ func (r *Relater) ResolveAll(ctx context.Context, all []JoinParams) ([]joins.Joi
 	for _, join := range all {
 		found, err := r.resolve(ctx, join)
 		if err != nil {
-			return nil, callerrors.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+			return nil, callerrors.Within(err, fmt.Sprintf("join %q", join.name))
 		}
 		resolved = append(resolved, found)
 	}

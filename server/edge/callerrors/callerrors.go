@@ -162,16 +162,30 @@ func StatusOf(err error) *kubeconnectv1.Status {
 	return encode.Status(metav1.Status{Reason: reasonsWithoutStatus[coded.Code()], Message: coded.Message()})
 }
 
-// WithPrefix returns the error that a domain error is mapped to, with a prefix in its message and in that of its Status.
+// WithPrefix returns the error that a domain error is mapped to, with a prefix in its message. The Status stays as it is: it is that of the
+// part which the prefix names.
 func WithPrefix(err error, prefix string) error {
-	var coded *connect.Error
-	_ = errors.As(ConnectError(err), &coded)
-	status := StatusIn(coded)
+	coded, status := codedOf(err)
+	return newError(coded.Code(), fmt.Errorf("%s: %s", prefix, coded.Message()), status)
+}
+
+// Within is WithPrefix for a part that has no Status of its own: the prefix is in the message of the Status, too.
+func Within(err error, prefix string) error {
+	coded, status := codedOf(err)
 	if status != nil {
-		status = proto.CloneOf(status)
 		status.Message = prefix + ": " + status.GetMessage()
 	}
 	return newError(coded.Code(), fmt.Errorf("%s: %s", prefix, coded.Message()), status)
+}
+
+// codedOf returns the error that a domain error is mapped to, and its Status, which may be changed; nil if it has none.
+func codedOf(err error) (*connect.Error, *kubeconnectv1.Status) {
+	var coded *connect.Error
+	_ = errors.As(ConnectError(err), &coded)
+	if status := StatusIn(coded); status != nil {
+		return coded, proto.CloneOf(status)
+	}
+	return coded, nil
 }
 
 // ReasonOf returns the reason of an error for callers; empty if it has no Status.

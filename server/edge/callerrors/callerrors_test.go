@@ -196,11 +196,19 @@ func statusError(reason metav1.StatusReason, code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Code: code, Message: "x"}}
 }
 
-func TestWithPrefix_IsInTheMessageAndInTheStatus(t *testing.T) {
-	err := WithPrefix(apierror.BadRequest("resource is required"), `join "j"`)
-	want := `join "j": resource is required`
-	var coded *connect.Error
-	if !errors.As(err, &coded) || coded.Message() != want || StatusIn(err).GetMessage() != want || ReasonOf(err) != "BadRequest" {
-		t.Errorf("the error is %v with the Status %v", err, StatusIn(err))
+func TestPrefix_IsInTheMessageAndOfAPartWithoutAStatusInTheStatus(t *testing.T) {
+	refused := apierror.BadRequest("resource is required")
+	for name, test := range map[string]struct {
+		err    error
+		status string
+	}{
+		"WithPrefix": {WithPrefix(refused, "of a part"), "resource is required"},
+		"Within":     {Within(refused, "of a part"), "of a part: resource is required"},
+	} {
+		var coded *connect.Error
+		if !errors.As(test.err, &coded) || coded.Message() != "of a part: resource is required" ||
+			StatusIn(test.err).GetMessage() != test.status || ReasonOf(test.err) != "BadRequest" {
+			t.Errorf("%s: the error is %v with the Status %v", name, test.err, StatusIn(test.err))
+		}
 	}
 }

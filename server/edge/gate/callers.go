@@ -226,7 +226,7 @@ func (c *caller) charge(more int, limits Limits) error {
 	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
 		return nil
 	}
-	return &callerrors.LimitError{Limit: callerrors.LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question, and each watch, counts as a call",
+	return &callerrors.LimitError{Limit: callerrors.LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
 		limits.Rate), Wait: c.retryAfter(limits)}
 }
 
