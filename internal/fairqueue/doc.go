@@ -8,14 +8,14 @@
 //
 // # Order
 //
-// When capacity is released, the next key is the one that has used the least of it, among the keys that wait
-// and are below their limit: what a key has held, for how long, in the last minute or so. So a key that holds its part for long comes
-// behind the others as often as they need something. Of keys that have used the same, the one comes first that holds the least, and of
-// those that hold nothing the one whose last acquisition is longer ago. Within one key the order
-// is first come, first served. A caller with a thousand waiting acquisitions delays a caller
-// with one acquisition only by the capacity that is held already. An acquisition that does not fit
-// yet is not overtaken by smaller ones of keys that have used as much, so it cannot starve. There is one exception: a key that holds little, with what
-// it acquires, does not wait behind larger acquisitions as long as a reserve of a sixteenth of the capacity lasts, which larger
+// When capacity is released, the next key is the one that has used the least of it, among the keys that wait and are
+// below their limit: what a key has held, for how long, in the last minute or so. So a key that holds its part for long
+// comes behind the others as often as they need something. Of keys that have used the same, the one comes first that
+// holds the least, and of those that hold nothing the one whose last acquisition is longer ago. Within one key the order
+// is first come, first served. A caller with a thousand waiting acquisitions delays a caller with one acquisition only by
+// the capacity that is held already. An acquisition that does not fit yet is not overtaken by smaller ones of keys that
+// have used as much, so it cannot starve. There is one exception: a key that holds little, with what it acquires, does
+// not wait behind larger acquisitions as long as a reserve of a sixteenth of the capacity lasts, which larger
 // acquisitions cannot have.
 //
 // # Slots

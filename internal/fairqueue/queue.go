@@ -284,8 +284,8 @@ const (
 	levelTime = 10 * time.Millisecond
 )
 
-// usedLocked returns what a key has used at a time: the weight that it held, times the seconds, of which those count less that are longer
-// ago.
+// usedLocked returns what a key has used at a time: the weight that it held, times the seconds, of which those count
+// less that are longer ago.
 func (s *share) usedLocked(now time.Time) float64 {
 	left := math.Exp(-max(0, now.Sub(s.usedAt).Seconds()) / forgetTime.Seconds())
 	return s.used*left + float64(s.held)*forgetTime.Seconds()*(1-left)
@@ -319,8 +319,8 @@ const (
 	reserveDivisor = 16
 )
 
-// reserve returns the part of the total for keys that hold little. A queue in which nothing waits has none, and neither has one with a
-// small total, such as one of slots, or one in which a key can have nearly everything.
+// reserve returns the part of the total for keys that hold little. A queue in which nothing waits has none, and neither
+// has one with a small total, such as one of slots, or one in which a key can have nearly everything.
 func (q *Queue) reserve() int64 {
 	reserve := q.limits.Total / reserveDivisor
 	if q.limits.Waiting == 0 || q.limits.Total < littleDivisor || q.limits.PerKey > q.limits.Total-reserve {
