@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,14 +61,10 @@ func TestAPIServerStart_DeniesNobody(t *testing.T) {
 }
 
 // readerOf creates a service account that can read the ConfigMaps of the default namespace, and returns its token.
-func readerOf(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, name string) string {
+func readerOf(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, name string) (token string) {
 	t.Helper()
-	api := controlPlane.Client
-	_, err := api.CoreV1().ServiceAccounts("default").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = api.RbacV1().RoleBindings("default").Create(ctx, &rbacv1.RoleBinding{
+	token = kit.NewToken(ctx, t, controlPlane, "default", name)
+	_, err := controlPlane.Client.RbacV1().RoleBindings("default").Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
@@ -78,11 +72,7 @@ func readerOf(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := api.CoreV1().ServiceAccounts("default").CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token.Status.Token
+	return token
 }
 
 // followUntil watches, again and again, until the context is done.

@@ -57,11 +57,11 @@ type share struct {
 
 // waiter is a waiting acquisition. It is guarded by the queue's lock, except for ready.
 type waiter struct {
-	weight int64                    // unchanged once granted
-	little bool                     // see Queue.little; set when granted
-	places map[string]*list.Element // its places among the waiters of each key that it waits for; none once granted
-	key    string                   // for which it was granted
-	ready  chan struct{}            // closed when granted
+	weight  int64                    // unchanged once granted
+	places  map[string]*list.Element // its places among the waiters of each key that it waits for; none once granted
+	key     string                   // for which it was granted
+	release func()                   // ends it; set when granted
+	ready   chan struct{}            // closed when granted
 }
 
 // New returns a queue with the given limits.
@@ -145,7 +145,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter, enter func() <-chan struct{
 		}
 		select {
 		case <-w.ready:
-			return q.releaser(w.key, w.weight, w.little), nil
+			return w.release, nil
 		case <-changed:
 		case <-ctx.Done():
 			q.abandon(w)
@@ -177,13 +177,15 @@ func (q *Queue) waitForKeys(w *waiter, keys []string) {
 // abandon ends an acquisition that may have been granted meanwhile.
 func (q *Queue) abandon(w *waiter) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if w.granted() {
-		q.returnLocked(w.key, w.weight, w.little)
-		return
+	granted := w.granted()
+	if !granted {
+		q.dequeueAllLocked(w)
+		q.grantLocked() // other acquisitions may have waited for w
 	}
-	q.dequeueAllLocked(w)
-	q.grantLocked() // other acquisitions may have waited for w
+	q.mu.Unlock()
+	if granted {
+		w.release()
+	}
 }
 
 // TryAcquire acquires like Acquire, but does not wait. It reports whether weight was acquired.
@@ -231,14 +233,6 @@ func (q *Queue) Delays(key string) bool {
 	}
 	next := q.nextLocked(false)
 	return s.waiters.Len() > 0 || next != nil && q.precedes(next, s)
-}
-
-func (q *Queue) releaser(key string, weight int64, little bool) func() {
-	return sync.OnceFunc(func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.returnLocked(key, weight, little)
-	})
 }
 
 func (q *Queue) shareLocked(key string) *share {
@@ -371,7 +365,11 @@ func (q *Queue) holdLocked(s *share, weight int64) (release func()) {
 	}
 	q.clock++
 	s.granted = q.clock
-	return q.releaser(s.key, weight, little)
+	return sync.OnceFunc(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.returnLocked(s.key, weight, little)
+	})
 }
 
 func (q *Queue) returnLocked(key string, weight int64, little bool) {
@@ -442,10 +440,8 @@ func (q *Queue) stampLocked(s *share) {
 func (q *Queue) grantLocked() {
 	for s := q.grantableLocked(); s != nil; s = q.grantableLocked() {
 		w := s.first()
-		w.little = q.isLittle(s, w.weight)
-		q.holdLocked(s, w.weight) // first, so that the share remains
+		w.key, w.release = s.key, q.holdLocked(s, w.weight) // first, so that the share remains
 		q.dequeueAllLocked(w)
-		w.key = s.key
 		close(w.ready)
 	}
 }
