@@ -47,6 +47,10 @@ type ClientFactory struct {
 	metadata  metadata.Interface // acts as the service itself
 	asService http.RoundTripper  // sends the service's credentials
 	anonymous http.RoundTripper  // sends no credentials
+	// constrained is whether the API server decides for each request whether the service may make it as
+	// the caller, and usedExtra are the keys of Extra that an authorizer uses; see [ClientFactory.Constrain].
+	constrained bool
+	usedExtra   []string
 
 	mu     sync.Mutex // held while clients are created, so that they are created once
 	cached *utilcache.LRUExpireCache
@@ -75,6 +79,15 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	f.metadata, err = metadata.NewForConfigAndClient(config, f.own.HTTP)
 	return f, err
 }
+
+// Constrain makes the clients impersonate callers as constrained impersonation requires. The API server
+// then takes a service account by its name alone, and knows its groups itself. So the UID, and the keys
+// of Extra that name the credential, are not sent for a service account. A service account with other
+// groups or keys, or with a key that an authorizer uses, is rejected: without them it could be allowed
+// more. Other users are sent in full.
+//
+// Constrain must be called before the first call of [ClientFactory.For].
+func (f *ClientFactory) Constrain(usedExtra []string) { f.constrained, f.usedExtra = true, usedExtra }
 
 // withoutCredentials returns a configuration for the same server and with the same wrap, but
 // without credentials. It has connections of its own, because a client certificate belongs to the
@@ -208,6 +221,12 @@ func (r failingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 // impersonating returns a transport that sends requests as the service and impersonates the caller.
 // If headers cannot represent the caller's identity exactly, the transport rejects every request.
 func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
+	var err error
+	if f.constrained {
+		if identity, err = identity.constrained(f.usedExtra); err != nil {
+			return failingTransport{err}
+		}
+	}
 	config, err := impersonationOf(identity)
 	if err != nil {
 		return failingTransport{err}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -26,8 +27,14 @@ func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { retu
 // sent makes two requests and returns their headers.
 func sent(t *testing.T, identity Identity) []http.Header {
 	t.Helper()
+	headers, _ := sentBy(t, identity, func(*ClientFactory) {})
+	return headers
+}
+
+// sentBy makes two requests by a factory that was changed, and returns their headers and errors.
+func sentBy(t *testing.T, identity Identity, change func(*ClientFactory)) (headers []http.Header, errs [2]error) {
+	t.Helper()
 	var mu sync.Mutex // guards headers
-	var headers []http.Header
 	config := &rest.Config{Host: "http://api.example", BearerToken: "service", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -36,8 +43,9 @@ func sent(t *testing.T, identity Identity) []http.Header {
 	})}
 	factory, err := NewClientFactory(config, nil)
 	must(t, err)
-	call(t, factory.For(identity))
-	return headers
+	change(factory)
+	errs = call(t, factory.For(identity))
+	return headers, errs
 }
 
 // respond is the API server's response.
@@ -281,6 +289,66 @@ func TestClientFactory_ImpersonatesUnusualNamesExactly(t *testing.T) {
 				t.Errorf("%q is sent as %v", name, header)
 			}
 		}
+	}
+}
+
+// TestClientFactory_ConstrainedImpersonation checks what is sent of each identity. The API server accepts a
+// service account only by its name, and then takes its groups from the name.
+func TestClientFactory_ConstrainedImpersonation(t *testing.T) {
+	robot := func(change func(*Identity)) Identity {
+		identity := Identity{
+			Username: "system:serviceaccount:n:robot", UID: "1",
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"},
+			Extra:  map[string][]string{"authentication.kubernetes.io/pod-name": {"p"}},
+		}
+		change(&identity)
+		return identity
+	}
+	for name, test := range map[string]struct {
+		identity Identity
+		want     map[string][]string // nothing is sent if nil
+		says     string
+	}{
+		"a user": {
+			identity: Identity{Username: "alice", UID: "1", Groups: []string{"a"}, Extra: map[string][]string{"example.com/k": {"v"}}},
+			want: map[string][]string{
+				"Impersonate-User": {"alice"}, "Impersonate-Uid": {"1"}, "Impersonate-Group": {"a"}, "Impersonate-Extra-Example.com%2fk": {"v"},
+			},
+		},
+		"a service account": {
+			identity: robot(func(*Identity) {}), want: map[string][]string{"Impersonate-User": {"system:serviceaccount:n:robot"}},
+		},
+		"a service account with one more group": {
+			identity: robot(func(i *Identity) { i.Groups = append(i.Groups, "admins") }), says: "groups other than",
+		},
+		"a service account with one group less": {
+			identity: robot(func(i *Identity) { i.Groups = i.Groups[1:] }), says: "groups other than",
+		},
+		"a service account with scopes": {
+			identity: robot(func(i *Identity) { i.Extra["scopes"] = []string{"read"} }), says: `the extra "scopes"`,
+		},
+		"a service account of a node that an authorizer looks at": {
+			identity: robot(func(i *Identity) { i.Extra["authentication.kubernetes.io/node-name"] = []string{"x"} }),
+			says:     `the extra "authentication.kubernetes.io/node-name"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers, errs := sentBy(t, test.identity, func(f *ClientFactory) { f.Constrain([]string{"authentication.kubernetes.io/node-name"}) })
+			for _, err := range errs {
+				if test.says != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), test.says)) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			if sends := len(headers) > 0; sends != (test.want != nil) {
+				t.Fatalf("sends %v", headers)
+			}
+			for _, header := range headers {
+				maps.DeleteFunc(header, func(name string, _ []string) bool { return !impersonates(name) })
+				if fmt.Sprint(map[string][]string(header)) != fmt.Sprint(test.want) {
+					t.Errorf("sends %v, want %v", header, test.want)
+				}
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"log/slog"
@@ -96,6 +97,30 @@ func (i Identity) forAuthorizers(used []string) Identity {
 		}
 	}
 	return Identity{Username: i.Username, UID: i.UID, Groups: i.Groups, Extra: extra, own: i.own}
+}
+
+// constrained returns the identity for constrained impersonation: that of a service account is its name.
+// used are the keys of Extra that an authorizer uses.
+func (i Identity) constrained(used []string) (Identity, error) {
+	namespace, _, err := serviceaccount.SplitUsername(i.Username)
+	if err != nil { // not a service account
+		return i, nil
+	}
+	known := slices.Sorted(slices.Values(append(serviceaccount.MakeGroupNames(namespace), userinfo.AllAuthenticated)))
+	if !slices.Equal(slices.Compact(slices.Sorted(slices.Values(i.Groups))), known) {
+		return i, notConstrained("groups other than %q", known)
+	}
+	for key := range i.Extra {
+		if !IsCredentialExtra(key) || slices.Contains(used, key) {
+			return i, notConstrained("the extra %q", key)
+		}
+	}
+	return Identity{Username: i.Username}, nil
+}
+
+func notConstrained(format string, args ...any) error {
+	return forbidden("the service account of the request has " + fmt.Sprintf(format, args...) + ", which the service cannot pass on " +
+		"with constrained impersonation: read from the cache, or use another identity")
 }
 
 // IsKubeconfigUser reports whether the caller is the user of the service's own client

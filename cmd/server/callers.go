@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"sync"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
@@ -66,7 +70,28 @@ func newCallers(s config.Settings, clients *auth.ClientFactory) callers {
 			var running sync.WaitGroup
 			running.Go(func() { cluster.Run(ctx) })
 			running.Go(func() { authorizer.Run(ctx) })
+			if s.WriteAs == config.WriteAsConstrainedImpersonate {
+				running.Go(func() { warnOfUnlimitedImpersonation(ctx, client) })
+			}
 			running.Wait()
 		},
+	}
+}
+
+// warnOfUnlimitedImpersonation logs if the service's account may impersonate users for every request, although
+// the service needs only what is granted for constrained impersonation. It returns when the API server has
+// said so, or the context is done.
+func warnOfUnlimitedImpersonation(ctx context.Context, client kubernetes.Interface) {
+	for ; ctx.Err() == nil; sleep(ctx, readinessInterval) {
+		reviewing, cancel := context.WithTimeout(ctx, ownPermissionTimeout)
+		all, err := preflight.MayImpersonateForAll(reviewing, client.AuthorizationV1().SelfSubjectAccessReviews())
+		cancel()
+		if all {
+			slog.Warn("the service's account is allowed to impersonate users without a limit, which is more than it needs: " +
+				"remove the verb impersonate (or *) on users from its roles")
+		}
+		if err == nil {
+			return
+		}
 	}
 }

@@ -94,6 +94,7 @@ func featuresOf(s config.Settings, cluster *rest.Config, hub *informerhub.Hub) p
 		AuthenticatesCallers: s.Auth == config.AuthCluster,
 		FollowsTokens:        config.FollowedTTL(s.Reviews.TokenInterval) > 0,
 		Impersonates:         s.WriteAs == config.WriteAsImpersonate,
+		Constrained:          s.WriteAs == config.WriteAsConstrainedImpersonate,
 		Preload:              s.Preload,
 		Uncached:             s.Uncached,
 		IssuerURL:            s.OIDC.IssuerURL,

@@ -216,15 +216,21 @@ func newHub(cluster *rest.Config, s config.Settings, traces *traces) (*informerh
 }
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
-func newClients(cluster *rest.Config, hub *informerhub.Hub, traces *traces) (clients, logClients *auth.ClientFactory, err error) {
+func newClients(cluster *rest.Config, s config.Settings, hub *informerhub.Hub, traces *traces) (clients, logClients *auth.ClientFactory, err error) {
 	clients, err = auth.NewClientFactory(hub.PrivateConfig(), func(next http.RoundTripper) http.RoundTripper {
 		return asCaller(traces.transport(next))
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	logClients, err = newLogClients(cluster, traces)
-	return clients, logClients, err
+	if logClients, err = newLogClients(cluster, traces); err != nil {
+		return nil, nil, err
+	}
+	if s.WriteAs == config.WriteAsConstrainedImpersonate {
+		clients.Constrain(s.Reviews.Extra)
+		logClients.Constrain(s.Reviews.Extra)
+	}
+	return clients, logClients, nil
 }
 
 // logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The

@@ -89,7 +89,7 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 		traces.stop()
 		return nil, err
 	}
-	clients, logClients, err := newClients(cluster, hub, traces)
+	clients, logClients, err := newClients(cluster, s, hub, traces)
 	if err != nil {
 		hub.Close()
 		traces.stop()

@@ -81,7 +81,7 @@ func (s *Settings) addCallerFlags(flags *pflag.FlagSet) {
 		"an accepted `audience` of bearer tokens; the API server's own by default; repeatable")
 	choose(flags, &s.WriteAs, "write-as",
 		"how writes, logs and uncached reads are made as the caller: by its token, or by impersonation",
-		WriteAsToken, WriteAsImpersonate)
+		WriteAsToken, WriteAsImpersonate, WriteAsConstrainedImpersonate)
 	flags.DurationVar(&s.RecheckInterval, "recheck-interval", 10*time.Second,
 		"how often the credential and permissions of an open stream are re-checked; at least 1s")
 	s.Reviews.addFlags(flags)

@@ -60,8 +60,9 @@ const (
 )
 
 const (
-	WriteAsImpersonate = "impersonate"
-	WriteAsToken       = "token"
+	WriteAsImpersonate            = "impersonate"
+	WriteAsConstrainedImpersonate = "impersonate-constrained"
+	WriteAsToken                  = "token"
 )
 
 // liftLimits sets the limits that were not set explicitly: to none if all callers are the same caller, and

@@ -40,8 +40,12 @@ func (f Features) needs() []need {
 	if f.AuthenticatesCallers && f.FollowsTokens {
 		needs = append(needs, tokenNeeds...)
 	}
-	if f.AuthenticatesCallers && f.Impersonates {
+	switch {
+	case !f.AuthenticatesCallers:
+	case f.Impersonates:
 		needs = append(needs, impersonation)
+	case f.Constrained:
+		needs = append(needs, constrained...)
 	}
 	return append(needs, need{
 		"custom resources", Warning, rule("apiextensions.k8s.io", listWatch, []string{"customresourcedefinitions"}),

@@ -29,6 +29,9 @@ type Features struct {
 	FollowsTokens bool
 	// Impersonates is whether writes and uncached reads use the permission to impersonate.
 	Impersonates bool
+	// Constrained is whether they use constrained impersonation instead, which needs a permission for each
+	// kind of request.
+	Constrained bool
 	// Preload and Uncached are the names of resources.
 	Preload, Uncached []string
 	// IssuerURL is the OpenID issuer of the console, if it has one.
@@ -73,6 +76,9 @@ func inCluster(ctx context.Context, features Features) []Result {
 	reviewer := reviewer{client.AuthorizationV1().SelfSubjectAccessReviews(), user}
 	for _, need := range features.needs() {
 		results = append(results, reviewer.check(ctx, need))
+	}
+	if features.AuthenticatesCallers && features.Constrained {
+		results = append(results, limits(ctx, client))
 	}
 	return append(results, features.resources(ctx, reviewer)...)
 }

@@ -20,6 +20,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -109,8 +111,13 @@ func TestLeft_IsInWords(t *testing.T) {
 // reviewerOf returns the reviewer of an account that is denied some permissions, written as describe
 // writes them.
 func reviewerOf(denied ...string) reviewer {
-	client := &fake.Clientset{}
-	client.AddReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	return reviewer{fakeClient(denied...).AuthorizationV1().SelfSubjectAccessReviews(), "system:serviceaccount:team:hub"}
+}
+
+// fakeClient returns the client of that account.
+func fakeClient(denied ...string) *fake.Clientset {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
 		reviewed := describe([]question{question(review.Spec)})
 		review.Status.Allowed = true
@@ -121,7 +128,7 @@ func reviewerOf(denied ...string) reviewer {
 		}
 		return true, review, nil
 	})
-	return reviewer{client.AuthorizationV1().SelfSubjectAccessReviews(), "system:serviceaccount:team:hub"}
+	return client
 }
 
 func TestPermissions_OnlyWhatIsMissingIsGranted(t *testing.T) {
@@ -178,6 +185,9 @@ func TestPermissions_DependOnTheFeatures(t *testing.T) {
 			"impersonation, custom resources, aggregated APIs": {
 			AuthenticatesCallers: true, FollowsTokens: true, Impersonates: true,
 		},
+		"authentication, authorization, RBAC, client certificates, impersonation, impersonation for logs, custom resources, aggregated APIs": {
+			AuthenticatesCallers: true, Constrained: true,
+		},
 	} {
 		var names []string
 		for _, need := range features.needs() {
@@ -189,6 +199,30 @@ func TestPermissions_DependOnTheFeatures(t *testing.T) {
 		if got := strings.Join(names, ", "); got != want {
 			t.Errorf("%+v needs %s, want %s", features, got, want)
 		}
+	}
+}
+
+// TestLimits_SayWhetherImpersonationIsConstrained checks an account by what it is denied, at API servers of
+// some versions.
+func TestLimits_SayWhetherImpersonationIsConstrained(t *testing.T) {
+	for name, test := range map[string]struct {
+		server  string
+		denied  []string
+		outcome Outcome
+		says    string
+	}{
+		"only what is granted": {"v1.36.0", []string{"impersonate users"}, OK, "only for the requests"},
+		"a later version":      {"v1.40.2-gke.100", []string{"impersonate users"}, OK, "only for the requests"},
+		"everything":           {"v1.37.1", nil, Warning, "without a limit"},
+		"an earlier version":   {"v1.35.4", []string{"impersonate users"}, Warning, "Kubernetes v1.35.4 has no constrained impersonation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fakeClient(test.denied...)
+			client.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: test.server}
+			if got := limits(t.Context(), client); got.Outcome != test.outcome || !strings.Contains(got.Found, test.says) {
+				t.Errorf("%+v, want %s with %q", got, test.outcome, test.says)
+			}
+		})
 	}
 }
 

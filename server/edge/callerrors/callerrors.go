@@ -39,7 +39,7 @@ func ConnectError(err error) error {
 	if over := LimitOf(err); over != nil {
 		err = over
 	}
-	err = withoutAddresses(err)
+	err = withGrant(withoutAddresses(err))
 	code, status := classify(err)
 	return newError(code, err, status)
 }
