@@ -64,9 +64,15 @@ func documentedArguments(t *testing.T, all []manifest) []string {
 // check. Some fail, because the test is not in a pod.
 func check(t *testing.T, flags, variables []string) map[string]string {
 	t.Helper()
+	return checkWith(t, cluster(t).Kubeconfig, flags, variables)
+}
+
+// checkWith runs kubeconnect check with the credential of a kubeconfig.
+func checkWith(t *testing.T, kubeconfig string, flags, variables []string) map[string]string {
+	t.Helper()
 	path, err := harness.Binary("KUBECONNECT_BIN", "kubeconnect")
 	succeeds(t, err)
-	command := exec.CommandContext(deadline(t), path, append([]string{"check", "--output=json", "--kubeconfig", cluster(t).Kubeconfig}, flags...)...)
+	command := exec.CommandContext(deadline(t), path, append([]string{"check", "--output=json", "--kubeconfig", kubeconfig}, flags...)...)
 	command.Env = append(os.Environ(), variables...)
 	output, err := command.Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -118,12 +118,18 @@ func (i installation) byToken(t *testing.T, account account) harness.Clients {
 	return harness.Dial(httpClient, i.Address, harness.GRPC)
 }
 
-// byCertificate returns clients that authenticate with the administrator's client certificate. It
-// blocks until the service has read the client authorities, or lacks the permission.
+// byCertificate returns clients that authenticate with the administrator's client certificate.
 func (i installation) byCertificate(ctx context.Context, t *testing.T) harness.Clients {
 	t.Helper()
 	pair, err := tls.X509KeyPair(cluster(t).Config.CertData, cluster(t).Config.KeyData)
 	succeeds(t, err)
+	return i.withCertificate(ctx, t, pair)
+}
+
+// withCertificate returns clients that authenticate with a client certificate. It blocks until the service
+// has read the client authorities, or lacks the permission.
+func (i installation) withCertificate(ctx context.Context, t *testing.T, pair tls.Certificate) harness.Clients {
+	t.Helper()
 	httpClient := harness.HTTP2OverTLS(t, i.certificate)
 	httpClient.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
 	clients := harness.Dial(httpClient, i.Address, harness.GRPC)

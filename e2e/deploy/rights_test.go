@@ -21,6 +21,12 @@ var allRules = values{
 	"writes": values{"mode": "impersonate"},
 }
 
+// constrainedWrites allow to patch ConfigMaps as callers.
+var constrainedWrites = values{
+	"mode": "impersonate", "impersonation": "constrained",
+	"allowed": []any{values{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"patch"}}},
+}
+
 func TestPermissions_OfTheChartSuffice(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)

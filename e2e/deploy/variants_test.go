@@ -22,6 +22,7 @@ var variants = map[string]values{
 	"in plain text":     {"tls": values{"mode": "off"}},
 	"with writes":       {"writes": values{"mode": "impersonate"}},
 	"with all extras":   {"writes": values{"mode": "impersonate", "extras": []any{"*"}}},
+	"with some writes":  {"writes": constrainedWrites, "uncached": []any{"secrets", "gadgets.deploy.example.com"}},
 	"without writes":    {"writes": values{"mode": "off"}},
 	"with everything":   {"serve": []any{values{"group": "*", "resources": []any{"*"}}}},
 	"without a limit":   {"resources": values{"limits": nil}},

@@ -97,6 +97,66 @@ ipFamilies: {{ toJson . }}
 {{- default (printf "%s-tls" (include "kubeconnect.fullname" .)) .Values.tls.secretName -}}
 {{- end -}}
 
+{{/* Not empty if callers are impersonated by constrained impersonation. */}}
+{{- define "kubeconnect.constrained" -}}
+{{- $auto := and (eq .Values.writes.impersonation "auto") (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- if and (eq .Values.writes.mode "impersonate") (or (eq .Values.writes.impersonation "constrained") $auto) }}true{{ end -}}
+{{- end -}}
+
+{{/* The value of --write-as. */}}
+{{- define "kubeconnect.writeAs" -}}
+{{- $impersonate := ternary "impersonate-constrained" "impersonate" (ne (include "kubeconnect.constrained" .) "") -}}
+{{- ternary "token" $impersonate (eq .Values.writes.mode "token") -}}
+{{- end -}}
+
+{{/* The verbs that are needed to make requests with the given verbs as a user, or as a service account. */}}
+{{- define "kubeconnect.impersonateOn" -}}
+{{- $verbs := list -}}
+{{- range . -}}
+{{- $verbs = concat $verbs (list (printf "impersonate-on:user-info:%s" .) (printf "impersonate-on:serviceaccount:%s" .)) -}}
+{{- end -}}
+{{- toJson $verbs -}}
+{{- end -}}
+
+{{/* The keys of the extra that are sent of a user. With constrained impersonation, a service account is sent by its name alone. */}}
+{{- define "kubeconnect.extras" -}}
+{{- $extras := .Values.writes.extras -}}
+{{- if include "kubeconnect.constrained" . -}}
+{{- range list "node-name" "node-uid" "pod-name" "pod-uid" -}}
+{{- $extras = without $extras (printf "authentication.kubernetes.io/%s" .) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $extras -}}
+{{- end -}}
+
+{{/*
+The rules of constrained impersonation for requests: reads that are made as the caller, and what is allowed. A
+resource "*" has no rule for reads: it would include subresources, such as pods/exec.
+*/}}
+{{- define "kubeconnect.impersonateOnRules" -}}
+{{- range $rule := .Values.serve }}
+{{- with without $rule.resources "*" }}
+- apiGroups: [{{ $rule.group | quote }}]
+  resources: {{ toJson . }}
+  verbs: {{ include "kubeconnect.impersonateOn" (list "get" "list") }}
+{{- end }}
+{{- end }}
+{{- range .Values.uncached }}
+{{- $resource := regexFind "^[^.]*" . }}
+- apiGroups: [{{ trimPrefix $resource . | trimPrefix "." | default "*" | quote }}]
+  resources: [{{ $resource | quote }}]
+  verbs: {{ include "kubeconnect.impersonateOn" (list "get" "list" "watch") }}
+{{- end }}
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: {{ include "kubeconnect.impersonateOn" (list "get") }}
+{{- range default list (get .Values.writes "allowed") }}
+- apiGroups: {{ toJson .apiGroups }}
+  resources: {{ toJson .resources }}
+  verbs: {{ include "kubeconnect.impersonateOn" .verbs }}
+{{- end }}
+{{- end -}}
+
 {{/* Rules for all served resources, with the given verbs. */}}
 {{- define "kubeconnect.serveRules" -}}
 {{- $verbs := .verbs }}
@@ -120,6 +180,9 @@ schema allows them, so that the message can say what to use instead.
 {{- end -}}
 {{- if hasKey .Values "replicas" -}}
 {{- fail "replicas is not a value of this chart: use replicaCount" -}}
+{{- end -}}
+{{- if and (include "kubeconnect.constrained" .) (not (kindIs "slice" (get .Values.writes "allowed"))) -}}
+{{- fail "writes.allowed is required with constrained impersonation: list what callers may change through the service, [] for nothing; or set writes.impersonation to legacy, which makes the service account effectively cluster-admin" -}}
 {{- end -}}
 {{- if hasKey .Values.image "pullSecrets" -}}
 {{- fail "image.pullSecrets is not a value of this chart: use imagePullSecrets" -}}
