@@ -34,7 +34,7 @@ func startAdmin(t *testing.T) (url, tokenFile string) {
 	admin, err := newAdmin(tokenFile, state)
 	succeeds(t, err)
 	logged := servertest.CaptureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), admin)
+	stop, err := serveMetrics(metricsOptions{address: "127.0.0.1:0", load: http.NotFoundHandler(), admin: admin})
 	succeeds(t, err)
 	t.Cleanup(stop)
 	return strings.TrimSuffix(addressIn(logged), "/metrics"), tokenFile

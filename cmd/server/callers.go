@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
 )
 
@@ -76,6 +79,30 @@ func newCallers(s config.Settings, clients *auth.ClientFactory) callers {
 			running.Wait()
 		},
 	}
+}
+
+// requireMetrics passes requests of clients that the cluster allows to get the path of the metrics, as the
+// components of Kubernetes do.
+func (c callers) requireMetrics(next http.Handler) http.Handler {
+	return c.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		identity, err := c.authenticator.Authenticate(r.Context(), r.Header)
+		var decision auth.Decision
+		if err == nil {
+			decision, err = c.authorizer.Authorize(r.Context(), identity, auth.Attributes{Verb: "get", Path: metricsPath})
+		}
+		switch {
+		case errors.Is(err, auth.ErrUnauthenticated):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case err != nil:
+			http.Error(w, callerrors.StatusOf(err).GetMessage(), http.StatusServiceUnavailable)
+		case !decision.Allowed:
+			http.Error(w, fmt.Sprintf("%s is not allowed to get the path %s: bind a ClusterRole with nonResourceURLs [%s] and the verb get to it "+
+				"(the Helm chart creates one, whose name ends with -metrics-reader)", identity, metricsPath, metricsPath), http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}))
 }
 
 // warnOfUnlimitedImpersonation logs if the service's account may impersonate users for every request, although

@@ -30,27 +30,42 @@ const (
 	scrapeTimeout = 30 * time.Second
 )
 
-// serveMetrics serves the collected metrics, those of Go and the process, the load for peers, and the
-// pages for administrators unless admin is nil, at a separate address. It does nothing if the address is
-// empty. The caller must call stop, which closes all connections.
-func serveMetrics(address string, load, admin http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
-	if address == "" {
+// metricsPath is the path of the metrics, for which clients need the permission under --metrics-auth cluster.
+const metricsPath = "/metrics"
+
+// metricsOptions say where the metrics are served, which clients can read them, and what else is served there.
+type metricsOptions struct {
+	address string                          // host:port; empty: nowhere
+	load    http.Handler                    // for peers
+	admin   http.Handler                    // nil: nothing for administrators
+	require func(http.Handler) http.Handler // passes the allowed requests for metrics; nil: everyone is allowed
+	secure  func(net.Listener) net.Listener // serves over TLS; nil for plain text
+}
+
+// serveMetrics serves the collected metrics, and those of Go and the process, at a separate address. The
+// caller must call stop, which closes all connections.
+func serveMetrics(o metricsOptions, collected ...prometheus.Collector) (stop func(), err error) {
+	if o.address == "" {
 		return func() {}, nil
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", o.address)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics-listen %s: %w", address, err)
+		return nil, fmt.Errorf("--metrics-listen %s: %w", o.address, err)
 	}
-	slog.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
+	var bound net.Listener = serving.Bound(listener, serving.OpenFiles().ForMetrics(maxMetricsConnections), maxMetricsConnectionsOfAddress, nil)
+	scheme := "http"
+	if o.secure != nil {
+		bound, scheme = o.secure(bound), "https"
+	}
+	slog.Info("metrics", "address", scheme+"://"+listener.Addr().String()+metricsPath)
 	Server := &http.Server{
-		Handler:           metricsHandler(load, admin, collected),
+		Handler:           metricsHandler(o, collected),
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      scrapeTimeout,
 		MaxHeaderBytes:    serving.MaxHeaderBytes,
 		ErrorLog:          logging.NewConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
-	bound := serving.Bound(listener, serving.OpenFiles().ForMetrics(maxMetricsConnections), maxMetricsConnectionsOfAddress, nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -64,21 +79,25 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 	}, nil
 }
 
-// metricsHandler serves GET of /metrics, of the load path, and of the paths of admin unless it is nil.
-func metricsHandler(load, admin http.Handler, collected []prometheus.Collector) http.Handler {
+// metricsHandler serves GET of the metrics, of the load path, and of the paths for administrators.
+func metricsHandler(o metricsOptions, collected []prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector())
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(collected...)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", limitConcurrency(maxScrapes, maxScrapesOfAddress, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	metrics := limitConcurrency(maxScrapes, maxScrapesOfAddress, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
-	})))
-	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, maxScrapesOfAddress, load))
-	if admin != nil {
-		mux.Handle("/admin", admin)
-		mux.Handle("/admin/", admin)
-		mux.Handle("/debug/pprof/", admin)
+	}))
+	if o.require != nil {
+		metrics = o.require(metrics) // first, so that a client without permission takes the place of no other
+	}
+	mux.Handle("GET "+metricsPath, metrics)
+	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, maxScrapesOfAddress, o.load))
+	if o.admin != nil {
+		mux.Handle("/admin", o.admin)
+		mux.Handle("/admin/", o.admin)
+		mux.Handle("/debug/pprof/", o.admin)
 	}
 	return mux
 }

@@ -38,7 +38,7 @@ import (
 func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
 	t.Helper()
 	logged := servertest.CaptureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil, collected...)
+	stop, err := serveMetrics(metricsOptions{address: "127.0.0.1:0", load: http.NotFoundHandler()}, collected...)
 	succeeds(t, err)
 	t.Cleanup(stop)
 	return addressIn(logged)
@@ -159,9 +159,25 @@ func TestMetrics_AreServedByGETAtOnePath(t *testing.T) {
 	}
 }
 
+// TestMetrics_AreForKnownClientsWhileTheClusterIsAway requires a permission, which no API server can decide about.
+func TestMetrics_AreForKnownClientsWhileTheClusterIsAway(t *testing.T) {
+	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://127.0.0.1:1"}, change.NoteOutcome) // no server listens there
+	succeeds(t, err)
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "Bearer x": http.StatusServiceUnavailable} {
+		handler := newCallers(config.Settings{Auth: config.AuthCluster}, clients).requireMetrics(http.NotFoundHandler())
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, metricsPath, nil)
+		request.Header.Set("Authorization", token)
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		if recorder.Code != want || strings.Contains(recorder.Body.String(), "127.0.0.1:1") {
+			t.Errorf("with %q: %d %s", token, recorder.Code, recorder.Body)
+		}
+	}
+}
+
 func TestMetrics_StopClosesTheListener(t *testing.T) {
 	logged := servertest.CaptureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil)
+	stop, err := serveMetrics(metricsOptions{address: "127.0.0.1:0", load: http.NotFoundHandler()})
 	succeeds(t, err)
 	url := addressIn(logged)
 	if status := get(t, url); status != http.StatusOK {
@@ -178,7 +194,7 @@ func TestMetrics_StopClosesTheListener(t *testing.T) {
 
 func TestMetrics_AreDisabledWithoutAddress(t *testing.T) {
 	logged := servertest.CaptureLog(t)
-	stop, err := serveMetrics("", http.NotFoundHandler(), nil)
+	stop, err := serveMetrics(metricsOptions{load: http.NotFoundHandler()})
 	succeeds(t, err)
 	stop()
 	if logged.Count("metrics") > 0 {
@@ -200,7 +216,7 @@ func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
 func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
 	logged := servertest.CaptureLog(t)
 	answer := httptest.NewRecorder()
-	handler := metricsHandler(http.NotFoundHandler(), nil, []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
+	handler := metricsHandler(metricsOptions{load: http.NotFoundHandler()}, []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if answer.Code != http.StatusInternalServerError || logged.Count("twice") == 0 {
 		t.Errorf("status is %d, and the log is %s", answer.Code, logged.String())
@@ -229,7 +245,7 @@ func TestMetricsHandler_IsFairByAddress(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				load := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("1")) })
-				handler := metricsHandler(load, nil, nil)
+				handler := metricsHandler(metricsOptions{load: load}, nil)
 				from := func(w http.ResponseWriter, client int) {
 					request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 					request.RemoteAddr = fmt.Sprintf("10.0.0.%d:1234", client)

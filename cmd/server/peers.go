@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +30,7 @@ const (
 // Peers are the replicas behind a DNS name, including this one.
 type peers struct {
 	address string // HOST:PORT; the port is that of their metrics
+	scheme  string
 	client  *http.Client
 	resolve func(ctx context.Context, host string) ([]string, error)
 }
@@ -34,6 +38,7 @@ type peers struct {
 func newPeers(address string) *peers {
 	return &peers{
 		address: address,
+		scheme:  "http",
 		client: &http.Client{
 			Transport:     &http.Transport{Proxy: nil, DisableCompression: true, MaxIdleConnsPerHost: 1},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -41,6 +46,22 @@ func newPeers(address string) *peers {
 		},
 		resolve: net.DefaultResolver.LookupHost,
 	}
+}
+
+// overTLS makes the peers be queried over TLS. Peers are found by their addresses, for which no certificate is
+// valid. Instead, a peer must have the same certificate as this replica.
+func (p *peers) overTLS(own func() *x509.Certificate) *peers {
+	p.scheme = "https"
+	p.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{
+		InsecureSkipVerify: true, // VerifyConnection verifies
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if leaf := own(); leaf == nil || !leaf.Equal(state.PeerCertificates[0]) {
+				return errors.New("the peer has another certificate than this replica")
+			}
+			return nil
+		},
+	}
+	return p
 }
 
 // ask returns the loads of the replicas that respond.
@@ -84,7 +105,7 @@ func (p *peers) find(ctx context.Context) ([]string, error) {
 	}
 	urls := make([]string, len(addresses))
 	for i, address := range addresses {
-		urls[i] = "http://" + net.JoinHostPort(address, port) + loadPath
+		urls[i] = p.scheme + "://" + net.JoinHostPort(address, port) + loadPath
 	}
 	return urls, nil
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +46,31 @@ func TestPeers_WithoutLoadAreOmitted(t *testing.T) {
 	}
 }
 
+// TestPeers_OverTLSHaveTheSameCertificate queries a peer that has the certificate of this replica, and then another one.
+func TestPeers_OverTLSHaveTheSameCertificate(t *testing.T) {
+	peer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"replica":"a"}`)) }))
+	defer peer.Close()
+	peer.Config.ErrorLog = log.New(io.Discard, "", 0)
+	host, port, _ := net.SplitHostPort(peer.Listener.Addr().String())
+	for name, test := range map[string]struct {
+		own   *x509.Certificate
+		loads int
+	}{
+		"the same":    {peer.Certificate(), 1},
+		"another one": {&x509.Certificate{Raw: []byte("another one")}, 0},
+		"none yet":    {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := newPeers(net.JoinHostPort("peers.example", port)).overTLS(func() *x509.Certificate { return test.own })
+			defer found.client.CloseIdleConnections()
+			found.resolve = func(context.Context, string) ([]string, error) { return []string{host}, nil }
+			if loads := found.ask(t.Context()); len(loads) != test.loads {
+				t.Errorf("the loads are %+v", loads)
+			}
+		})
+	}
+}
+
 func TestPeers_LoadResponsesAreBounded(t *testing.T) {
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"replica":"` + strings.Repeat("a", maxLoadBytes) + `"}`))
@@ -57,7 +85,7 @@ func TestMetricsHandler_ServesTheLoad(t *testing.T) {
 	readiness := &health.Readiness{}
 	readiness.Set(true)
 	balance := streamlife.NewBalance(streamlife.Balance{Streams: streamlife.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
-	metrics := httptest.NewServer(metricsHandler(balance, nil, nil))
+	metrics := httptest.NewServer(metricsHandler(metricsOptions{load: balance}, nil))
 	defer metrics.Close()
 	load, err := newPeers("").loadAt(t.Context(), metrics.URL+loadPath)
 	if err != nil || !load.Ready || load.Replica == "" {

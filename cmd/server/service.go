@@ -95,6 +95,10 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 		traces.stop()
 		return nil, err
 	}
+	certificate, peers := &serving.CertificateExpiry{}, newPeers(s.Peers)
+	if s.MetricsTLS {
+		peers = peers.overTLS(certificate.Leaf)
+	}
 	streams, readiness := streamlife.NewStreams(s.MaxStreamAge), &health.Readiness{}
 	stopping, endStreams := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
 	callers := newCallers(s, clients)
@@ -108,14 +112,14 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 		metrics:     observe.NewMetrics(),
 		usage:       observe.NewUsage(),
 		started:     time.Now(),
-		certificate: &serving.CertificateExpiry{},
+		certificate: certificate,
 		connections: serving.NewCounts(),
 		account:     newClientCertificateExpiry(cluster),
 		memory:      memorylimit.NewMonitor(),
 		adjuster:    &gate.Adjuster{},
 		reload:      reload,
 		balance: streamlife.NewBalance(streamlife.Balance{
-			Streams: streams, Readiness: readiness, Caches: hub, Reviews: callers.reviews, Ask: newPeers(s.Peers).ask,
+			Streams: streams, Readiness: readiness, Caches: hub, Reviews: callers.reviews, Ask: peers.ask,
 		}),
 		traces:     traces,
 		endStreams: endStreams,
@@ -163,10 +167,6 @@ func (s *service) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return started, err
 	}
-	started.stopMetrics, err = serveMetrics(s.settings.MetricsListen, s.balance, admin, s.collectors()...)
-	if err != nil {
-		return started, err
-	}
 	listener, err := serving.Listen(serving.Options{
 		Address: s.settings.Listen, CertFile: s.settings.CertFile, KeyFile: s.settings.KeyFile,
 		MaxConnections: s.settings.MaxConnections, MaxConnectionsPerAddress: s.settings.MaxConnectionsPerAddress,
@@ -176,12 +176,28 @@ func (s *service) start(ctx context.Context) (*running, error) {
 		return started, err
 	}
 	s.certificate.Follow(listener)
+	if started.stopMetrics, err = serveMetrics(s.metricsOptions(admin, listener), s.collectors()...); err != nil {
+		_ = listener.Close()
+		return started, err
+	}
 	slog.Info("serving", "address", listener.URL(), "cluster", s.host, "auth", s.settings.Auth, "version", version.Get().Version)
 	ctx = context.WithoutCancel(ctx) // every part has its place in the shutdown order
 	started.stopBackground = startTasks(ctx, s.backgroundTasks(listener)...)
 	started.stopAuthentication = startTasks(ctx, s.callers.run)
 	started.http = serving.Start(listener, s.handler)
 	return started, nil
+}
+
+// metricsOptions returns what the settings say about the address for metrics.
+func (s *service) metricsOptions(admin http.Handler, callers serving.Endpoint) metricsOptions {
+	options := metricsOptions{address: s.settings.MetricsListen, load: s.balance, admin: admin}
+	if s.settings.MetricsAuth == config.AuthCluster {
+		options.require = s.callers.requireMetrics
+	}
+	if s.settings.MetricsTLS {
+		options.secure = callers.Secure
+	}
+	return options
 }
 
 func (s *service) collectors() []prometheus.Collector {

@@ -1,6 +1,10 @@
 package deploy_test
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -8,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -47,6 +53,17 @@ type serviceMonitor struct {
 			Port     string `json:"port"`
 			Path     string `json:"path"`
 			Interval string `json:"interval"`
+			Scheme   string `json:"scheme"`
+			Token    string `json:"bearerTokenFile"`
+			TLS      struct {
+				ServerName string `json:"serverName"`
+				CA         struct {
+					Secret corev1.SecretKeySelector `json:"secret"`
+				} `json:"ca"`
+			} `json:"tlsConfig"`
+			Authorization struct {
+				Credentials corev1.SecretKeySelector `json:"credentials"`
+			} `json:"authorization"`
 		} `json:"endpoints"`
 	} `json:"spec"`
 }
@@ -155,6 +172,9 @@ func TestAdmin_ReadsItsTokenFromTheSecret(t *testing.T) {
 	}
 }
 
+// metricsLine is the line of the log with the address of the metrics.
+var metricsLine = regexp.MustCompile(`msg=metrics address=(\S+)`)
+
 // TestMetrics_AreServedAtTheConfiguredPort runs the command of a pod, with other ports.
 func TestMetrics_AreServedAtTheConfiguredPort(t *testing.T) {
 	t.Parallel()
@@ -165,14 +185,122 @@ func TestMetrics_AreServedAtTheConfiguredPort(t *testing.T) {
 	if !slices.Contains(service.container.Args, "--metrics-listen=:9191") {
 		t.Fatalf("flags %q", service.container.Args)
 	}
-	addressLine := regexp.MustCompile(`msg=metrics address=(\S+)`)
-	line, err := service.UntilPrints(ctx, addressLine.MatchString)
+	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
 	succeeds(t, err)
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(addressLine.FindStringSubmatch(line)[1])
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(metricsLine.FindStringSubmatch(line)[1])
 	succeeds(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || !strings.Contains(string(text), "\nkubeconnect_watch_delay_seconds_count 0\n") {
 		t.Errorf("response %s, %v", text, err)
+	}
+}
+
+// TestMetrics_AreForAllowedClients scrapes a service of the chart as Prometheus does, with the credential and the
+// server name of the ServiceMonitor.
+func TestMetrics_AreForAllowedClients(t *testing.T) {
+	t.Parallel()
+	ctx, controlPlane := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane, nil)
+	all := release{"r", namespace, monitored(values{"auth": "cluster", "tls": true})}.manifests(t)
+	endpoint := ofKind[serviceMonitor](t, all, "ServiceMonitor")[0].Spec.Endpoints[0]
+	if endpoint.Scheme != "https" || endpoint.Token == "" || endpoint.TLS.ServerName != "r-kubeconnect."+namespace+".svc" {
+		t.Errorf("the endpoint is %+v", endpoint)
+	}
+	service, reader := install(ctx, t, namespace, all), newCaller(ctx, t)
+	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
+	succeeds(t, err)
+	address := metricsLine.FindStringSubmatch(line)[1]
+	scrape := func(header http.Header, certificates ...tls.Certificate) (int, string) {
+		roots := x509.NewCertPool()
+		roots.AddCert(service.certificate)
+		config := &tls.Config{RootCAs: roots, Certificates: certificates}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: config}}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		succeeds(t, err)
+		request.Header = header
+		answer, err := client.Do(request)
+		succeeds(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		succeeds(t, err)
+		return answer.StatusCode, string(text)
+	}
+	bearer := http.Header{"Authorization": {"Bearer " + reader.config.BearerToken}}
+
+	if status, text := scrape(nil); status != http.StatusUnauthorized || !strings.Contains(text, "Authorization") {
+		t.Errorf("without a token: %d %s", status, text)
+	}
+	if status, text := scrape(bearer); status != http.StatusForbidden || !strings.Contains(text, reader.user()+" is not allowed to get the path /metrics") {
+		t.Errorf("without the permission: %d %s", status, text)
+	}
+	bindMetricsReader(ctx, t, all, reader)
+	succeeds(t, eventually(ctx, func() error {
+		if status, text := scrape(bearer); status != http.StatusOK || !strings.Contains(text, "\nkubeconnect_watch_delay_seconds_count 0\n") {
+			return fmt.Errorf("with the permission: %d %s", status, text)
+		}
+		return nil
+	}))
+	pair, err := tls.X509KeyPair(controlPlane.Config.CertData, controlPlane.Config.KeyData)
+	succeeds(t, err)
+	if status, text := scrape(nil, pair); status != http.StatusOK {
+		t.Errorf("with the administrator's certificate: %d %s", status, text)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(address, "https://", "http://", 1), nil)
+	succeeds(t, err)
+	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	succeeds(t, err)
+	defer func() { _ = plain.Body.Close() }()
+	if plain.StatusCode != http.StatusBadRequest {
+		t.Errorf("in plain text: %s", plain.Status)
+	}
+}
+
+// bindMetricsReader binds the role that the chart creates for readers of metrics.
+func bindMetricsReader(ctx context.Context, t *testing.T, all []manifest, to account) {
+	t.Helper()
+	for _, role := range ofKind[rbacv1.ClusterRole](t, all, "ClusterRole") {
+		if strings.HasSuffix(role.Name, "-metrics-reader") {
+			_, err := cluster(t).Client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: to.namespace, Name: to.name}},
+			}, metav1.CreateOptions{})
+			succeeds(t, err)
+			return
+		}
+	}
+	t.Fatal("the chart creates no role for readers of metrics")
+}
+
+// TestServiceMonitor_TrustsTheAuthorityOfTheCertificate renders the TLS configuration of a ServiceMonitor.
+func TestServiceMonitor_TrustsTheAuthorityOfTheCertificate(t *testing.T) {
+	t.Parallel()
+	managed := values{"mode": "certManager", "certManager": values{"issuerRef": values{"name": "ca"}}}
+	for name, test := range map[string]struct {
+		tls              values
+		monitor          values
+		secret, key      string
+		serverName, with string
+	}{
+		"of cert-manager": {managed, nil, "kubeconnect-tls", "ca.crt", "r-kubeconnect.n.svc", ""},
+		"of the system":   {values{"mode": "secret"}, nil, "", "", "r-kubeconnect.n.svc", ""},
+		"another one": {
+			values{"mode": "secret"}, values{
+				"tlsConfig":     values{"serverName": "k.example.com", "ca": values{"secret": values{"name": "roots", "key": "r.crt"}}},
+				"authorization": values{"credentials": values{"name": "scraper", "key": "token"}},
+			}, "roots", "r.crt", "k.example.com", "scraper",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			monitor := chartutil.MergeTables(values{"enabled": true}, test.monitor)
+			all := release{"r", "n", with(values{"tls": test.tls, "metrics": values{"tls": true, "auth": "cluster", "serviceMonitor": monitor}})}.manifests(t)
+			endpoint := ofKind[serviceMonitor](t, all, "ServiceMonitor")[0].Spec.Endpoints[0]
+			if endpoint.TLS.CA.Secret.Name != test.secret || endpoint.TLS.CA.Secret.Key != test.key || endpoint.TLS.ServerName != test.serverName ||
+				endpoint.Authorization.Credentials.Name != test.with || (endpoint.Token == "") != (test.with != "") {
+				t.Errorf("the endpoint is %+v", endpoint)
+			}
+		})
 	}
 }

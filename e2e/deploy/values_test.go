@@ -40,6 +40,9 @@ func TestValues_InvalidOnesAreNamed(t *testing.T) {
 		"no image":                                      {values{"image": values{"repository": ""}}, "image.repository"},
 		"no Secret for TLS":                             {values{"tls": values{"secretName": ""}}, "tls.secretName"},
 		"no issuer for cert-manager":                    {values{"tls": values{"mode": "certManager"}}, "tls.certManager.issuerRef.name"},
+		"all verbs as callers":                          {values{"writes": values{"mode": "impersonate", "allowed": []any{values{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"*"}}}}}, "writes.allowed.0.verbs.0"},
+		"metrics over TLS without a certificate":        {values{"tls": values{"mode": "off"}, "metrics": values{"tls": true}}, "metrics.tls needs a certificate"},
+		"tokens for metrics in plain text":              {values{"metrics": values{"auth": "cluster"}}, "metrics.auth cluster would receive tokens in plain text"},
 		"an unknown mode of writes":                     {values{"writes": values{"mode": "root"}}, "writes.mode"},
 		"an extra key in capitals":                      {values{"writes": values{"extras": []any{"Scopes"}}}, "writes.extras.0"},
 		"nothing to serve":                              {values{"serve": []any{}}, "serve"},
@@ -119,7 +122,11 @@ func TestNotes_ShowAddressAndWarnings(t *testing.T) {
 			values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1/32"}}}}, "https://", "endpointslices",
 		},
 		"without a policy": {values{"networkPolicy": values{"enabled": false}}, "No NetworkPolicy", "endpointslices"},
-		"by impersonation": {values{"writes": values{"mode": "impersonate"}}, "administrators included", "WARNING"},
+		"with metrics for readers": {
+			values{"metrics": values{"tls": true, "auth": "cluster"}}, "https://r-kubeconnect-metrics.n.svc:9090/metrics. It needs a permission:\n\n  kubectl create clusterrolebinding n-r-kubeconnect-metrics-reader", "Everyone in the cluster can",
+		},
+		"by impersonation":             {values{"writes": values{"mode": "impersonate"}}, "administrators included", "WARNING"},
+		"by constrained impersonation": {values{"writes": constrainedWrites}, "what writes.allowed lists", "administrators included"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -79,6 +79,13 @@ var variants = map[string]values{
 		"networkPolicy": values{"enabled": true},
 		"metrics":       values{"enabled": true, "port": 9191, "from": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 	},
+	"with metrics for readers": {"metrics": values{"tls": true, "auth": "cluster", "serviceMonitor": values{
+		"enabled": true, "tlsConfig": values{"serverName": "kubeconnect.example.com"}, "authorization": values{"credentials": values{"name": "prometheus", "key": "token"}},
+	}}},
+	"with metrics over TLS": {
+		"tls":     values{"mode": "certManager", "certManager": values{"issuerRef": values{"name": "ca"}}},
+		"metrics": values{"tls": true, "auth": "cluster", "serviceMonitor": values{"enabled": true}},
+	},
 	"with administrators": {"metrics": values{"enabled": true, "adminTokenSecret": "admins"}},
 	"with a monitor":      {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
 	"with alerts and a dashboard": {"metrics": values{

@@ -134,7 +134,11 @@ func (s *Settings) addProcessFlags(flags *pflag.FlagSet) {
 		"how unary responses of 4 KiB and more are compressed, for clients that accept it",
 		string(edge.CompressNone), string(edge.CompressGzip))
 	flags.StringVar(&s.MetricsListen, "metrics-listen", "",
-		"a separate `host:port` for metrics without authentication; none by default")
+		"a separate `host:port` for metrics; none by default")
+	choose(flags, &s.MetricsAuth, "metrics-auth",
+		"who can read metrics: everyone, or users that the cluster allows to get the path /metrics", AuthNone, AuthCluster)
+	flags.BoolVar(&s.MetricsTLS, "metrics-tls", false,
+		"serve --metrics-listen over TLS, with the certificate of --tls-cert-file")
 	flags.StringVar(&s.AdminTokenFile, "admin-token-file", "",
 		"a `file` with the token for /admin and /debug/pprof at --metrics-listen; none by default")
 	flags.Var(levelValue{&s.LogLevel}, "log-level", "the minimum level of log lines on standard error")

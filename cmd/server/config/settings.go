@@ -47,6 +47,8 @@ type Settings struct {
 	memoryLimit              string
 	Compress                 edge.Compression
 	MetricsListen            string
+	MetricsAuth              string
+	MetricsTLS               bool
 	AdminTokenFile           string
 	LogLevel                 slog.Level
 	LogFormat                string
@@ -133,7 +135,28 @@ func (s Settings) checkRights() error {
 	case slices.Contains(s.Audiences, ""):
 		return errors.New("--auth-audience: must not be empty; omit the flag for the API server's own audience")
 	}
-	return errors.Join(s.checkAdmin(), s.Reviews.check(), s.OIDC.check(s.Auth))
+	return errors.Join(s.checkAdmin(), s.checkMetrics(), s.Reviews.check(), s.OIDC.check(s.Auth))
+}
+
+// checkMetrics rejects --metrics-auth if nobody could be authenticated, or if tokens would be sent in plain
+// text on the network.
+func (s Settings) checkMetrics() error {
+	switch {
+	case s.MetricsTLS && s.MetricsListen == "":
+		return errors.New("--metrics-tls requires --metrics-listen")
+	case s.MetricsTLS && s.CertFile == "":
+		return errors.New("--metrics-tls requires --tls-cert-file and --tls-private-key-file, whose certificate it uses")
+	case s.MetricsAuth == AuthNone:
+		return nil
+	case s.MetricsListen == "":
+		return errors.New("--metrics-auth cluster requires --metrics-listen")
+	case s.Auth != AuthCluster:
+		return errors.New("--metrics-auth cluster requires --auth cluster")
+	case !s.MetricsTLS && !s.allowPlaintext && auth.CheckLoopback(s.MetricsListen) != nil:
+		return fmt.Errorf("--metrics-listen %s would receive tokens in plain text from beyond this machine: set --metrics-tls, "+
+			"or --allow-plaintext behind a proxy that terminates TLS", s.MetricsListen)
+	}
+	return nil
 }
 
 func (s Settings) checkAdmin() error {

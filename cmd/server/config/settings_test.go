@@ -25,6 +25,7 @@ var defaults = Settings{
 	MaxConnections:           4096,
 	MaxConnectionsPerAddress: 2048,
 	Compress:                 "none",
+	MetricsAuth:              "none",
 	LogFormat:                "text",
 	LogSample:                0.001,
 }
@@ -81,6 +82,8 @@ var everyFlag = []struct {
 	{"memory-limit", "2Gi", func(s *Settings) { s.memoryLimit = "2Gi" }},
 	{"compress", "gzip", func(s *Settings) { s.Compress = "gzip" }},
 	{"metrics-listen", "127.0.0.1:2", func(s *Settings) { s.MetricsListen = "127.0.0.1:2" }},
+	{"metrics-auth", "cluster", func(s *Settings) { s.MetricsAuth = "cluster" }},
+	{"metrics-tls", "true", func(s *Settings) { s.MetricsTLS = true }},
 	{"admin-token-file", "admin", func(s *Settings) { s.AdminTokenFile = "admin" }},
 	{"log-format", "json", func(s *Settings) { s.LogFormat = "json" }},
 	{"log-sample", "0.5", func(s *Settings) { s.LogSample = 0.5 }},
@@ -172,6 +175,16 @@ func TestSettings_FlagsTakePrecedenceOverEnvironment(t *testing.T) {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
 			want: with(func(s *Settings) { s.Listen, s.CertFile, s.KeyFile = ":443", "a", "b" }),
 		},
+		"metrics for allowed clients, over TLS": {
+			args: "--metrics-auth cluster --metrics-listen :9090 --metrics-tls --tls-cert-file a --tls-private-key-file b",
+			want: with(func(s *Settings) {
+				s.MetricsAuth, s.MetricsListen, s.MetricsTLS, s.CertFile, s.KeyFile = "cluster", ":9090", true, "a", "b"
+			}),
+		},
+		"metrics for allowed clients, behind a proxy": {
+			args: "--metrics-auth cluster --metrics-listen :9090 --allow-plaintext",
+			want: with(func(s *Settings) { s.MetricsAuth, s.MetricsListen, s.allowPlaintext = "cluster", ":9090", true }),
+		},
 		"plain text on the network, explicitly allowed": {
 			args: "--listen :80 --allow-plaintext",
 			want: with(func(s *Settings) { s.Listen, s.allowPlaintext = ":80", true }),
@@ -225,6 +238,11 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 		"a negative stream age":                    {args: "--max-stream-age -1s", says: "--max-stream-age"},
 		"peers without a port":                     {args: "--peers p --metrics-listen :9090", says: "--peers"},
 		"peers without metrics":                    {args: "--peers p:1", says: "--metrics-listen"},
+		"authenticated metrics nowhere":            {args: "--metrics-auth cluster", says: "--metrics-listen"},
+		"authenticated metrics, nobody asked":      {args: "--auth none --metrics-auth cluster --metrics-listen 127.0.0.1:9090", says: "--auth cluster"},
+		"tokens for metrics in plain text":         {args: "--metrics-auth cluster --metrics-listen :9090", says: "--metrics-tls"},
+		"metrics over TLS nowhere":                 {args: "--metrics-tls --tls-cert-file a --tls-private-key-file b", says: "--metrics-listen"},
+		"metrics over TLS without a certificate":   {args: "--metrics-tls --metrics-listen :9090", says: "--tls-cert-file"},
 		"a connection limit of 0":                  {args: "--max-connections 0", says: "--max-connections"},
 		"a connection limit of 0 for an address":   {args: "--max-connections-per-address 0", says: "--max-connections-per-address"},
 		"plain text to the network":                {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},

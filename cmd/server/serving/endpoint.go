@@ -12,6 +12,8 @@ type Endpoint struct {
 	net.Listener
 	bound *Connections // what Listener accepts connections from
 	pair  *keyPair     // nil for plain text
+	// secure returns the TLS configuration for some protocols; nil for plain text.
+	secure func(protocols ...string) *tls.Config
 }
 
 // Options say where callers connect.
@@ -39,7 +41,14 @@ func Listen(o Options) (Endpoint, error) {
 		_ = listener.Close()
 		return Endpoint{}, err
 	}
-	return Endpoint{tls.NewListener(bound, o.ConfigureTLS(tlsConfig(pair))), bound, pair}, nil
+	secure := func(protocols ...string) *tls.Config { return o.ConfigureTLS(tlsConfig(pair, protocols)) }
+	return Endpoint{tls.NewListener(bound, secure("h2", "http/1.1")), bound, pair, secure}, nil
+}
+
+// Secure returns a listener that serves the connections of another one by HTTP/1.1 over TLS, with the
+// certificate of the endpoint, which must have one.
+func (e Endpoint) Secure(listener net.Listener) net.Listener {
+	return tls.NewListener(listener, e.secure("http/1.1"))
 }
 
 // SetLimits changes the limits of connections. Open connections stay open.
@@ -47,10 +56,10 @@ func (e Endpoint) SetLimits(maxConnections, maxConnectionsPerAddress int) {
 	e.bound.setLimits(OpenFiles().callersAtMost(maxConnections), maxConnectionsPerAddress)
 }
 
-func tlsConfig(pair *keyPair) *tls.Config {
+func tlsConfig(pair *keyPair, protocols []string) *tls.Config {
 	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.current.Load(), nil },
-		NextProtos:     []string{"h2", "http/1.1"},
+		NextProtos:     protocols,
 		MinVersion:     tls.VersionTLS12,
 		CipherSuites:   cipherSuites,
 	}

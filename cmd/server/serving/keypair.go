@@ -137,14 +137,22 @@ type CertificateExpiry struct {
 // Follow makes the metric that of the certificate of an endpoint.
 func (c *CertificateExpiry) Follow(e Endpoint) { c.served.Store(e.pair) }
 
+// Leaf returns the certificate; nil for plain text, and before Follow.
+func (c *CertificateExpiry) Leaf() *x509.Certificate {
+	if pair := c.served.Load(); pair != nil {
+		return pair.current.Load().Leaf
+	}
+	return nil
+}
+
 // Metric returns the metric.
 func (c *CertificateExpiry) Metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kubeconnect_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate of --tls-cert-file expires, in Unix time; 0 without TLS.",
 	}, func() float64 {
-		if pair := c.served.Load(); pair != nil {
-			return float64(pair.current.Load().Leaf.NotAfter.Unix())
+		if leaf := c.Leaf(); leaf != nil {
+			return float64(leaf.NotAfter.Unix())
 		}
 		return 0
 	})

@@ -181,6 +181,12 @@ schema allows them, so that the message can say what to use instead.
 {{- if hasKey .Values "replicas" -}}
 {{- fail "replicas is not a value of this chart: use replicaCount" -}}
 {{- end -}}
+{{- if and .Values.metrics.tls (eq .Values.tls.mode "off") -}}
+{{- fail "metrics.tls needs a certificate: set tls.mode to secret or certManager" -}}
+{{- end -}}
+{{- if and (eq .Values.metrics.auth "cluster") (not .Values.metrics.tls) (ne .Values.tls.mode "off") -}}
+{{- fail "metrics.auth cluster would receive tokens in plain text: set metrics.tls" -}}
+{{- end -}}
 {{- if and (include "kubeconnect.constrained" .) (not (kindIs "slice" (get .Values.writes "allowed"))) -}}
 {{- fail "writes.allowed is required with constrained impersonation: list what callers may change through the service, [] for nothing; or set writes.impersonation to legacy, which makes the service account effectively cluster-admin" -}}
 {{- end -}}
