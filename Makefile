@@ -111,15 +111,18 @@ e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.ins
 # What an image of this checkout says of its source.
 REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
 
+# With FIPS=-fips the image has the cryptographic module for FIPS 140, and is dist/image-fips.
+FIPS ?=
+
 .PHONY: image
 image: console ## Build dist/image, a container image (OCI layout); `make push IMAGE=…` uploads it.
-	$(say) 'image: linux/amd64 and linux/arm64'
+	$(say) 'image$(FIPS): linux/amd64 and linux/arm64'
 	@cd tools/release && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
-		$(GO) run . image -source ../.. -output ../../dist -revision '$(REVISION)'
+		$(GO) run . image$(FIPS) -source ../.. -output ../../dist -revision '$(REVISION)'
 
 .PHONY: push
 push: ## Upload dist/image to IMAGE, such as registry.example.com/kubeconnect:0.1.0.
-	@cd tools/release && $(GO) run . push ../../dist/image '$(IMAGE)'
+	@cd tools/release && $(GO) run . push ../../dist/image$(FIPS) '$(IMAGE)'
 
 # The version of the source, which is the only one that a release can have.
 VERSION ?= $(shell sed -n 's/^const Number = "\(.*\)"$$/\1/p' internal/version/version.go)
@@ -258,6 +261,12 @@ check-release: e2e-programs .cache/wheels/.downloaded ## Build a release twice, 
 		../../.venv/bin/python -m pytest -q tests/test_package_build.py
 	@KUBECONNECT_DIST=$(CURDIR)/dist/$(VERSION) CHROMIUM=$$(sh tools/browser.sh) E2E=1 \
 		$(GO) test -count=1 -timeout $(call minutes,10) -run TestPackage ./e2e/clients
+	$(say) 'release: the binary for FIPS 140, with approved algorithms only'
+	@rm -rf .cache/fips && mkdir -p .cache/fips
+	@tar -xzf dist/$(VERSION)/kubeconnect_$(VERSION)_fips_linux_$$($(GO) env GOARCH).tar.gz -C .cache/fips
+	@.cache/fips/kubeconnect version | grep 'FIPS 140 module v'
+	@KUBECONNECT_BIN=$(CURDIR)/.cache/fips/kubeconnect E2E=1 \
+		$(GO) test -count=1 -timeout $(call minutes,10) -run TestFIPS ./e2e/permissions
 
 # With E2E_PATIENCE=N tests wait N times as long before they fail. The default depends on the
 # machine, see e2e/harness/patience.go. The timeout of a test package is multiplied by it too.

@@ -2,9 +2,11 @@
 package version
 
 import (
+	"crypto/fips140"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Number is the version of the service, its clients and its chart, which are released together.
@@ -27,6 +29,9 @@ type Info struct {
 	Time     string `json:"time,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	// FIPS140 is the version of Go's cryptographic module if this process uses it in FIPS 140 mode: v1.0.0
+	// for a frozen one, and latest for that of the standard library. It is empty otherwise.
+	FIPS140 string `json:"fips140,omitempty"`
 }
 
 // Get returns the description of this build.
@@ -34,6 +39,9 @@ func Get() Info {
 	info := Info{
 		Version: Number, Revision: revision, Time: commitTime,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if fips140.Enabled() {
+		info.FIPS140 = fips140.Version()
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		info.addSource(build.Settings)
@@ -60,8 +68,12 @@ func (i *Info) addSource(settings []debug.BuildSetting) {
 
 // String returns the description as one line.
 func (i Info) String() string {
-	if i.Revision == "" {
-		return fmt.Sprintf("kubeconnect %s (%s, %s)", i.Version, i.Go, i.Platform)
+	details := []string{i.Go, i.Platform}
+	if i.Revision != "" {
+		details = append([]string{fmt.Sprintf("commit %s of %s", i.Revision, i.Time)}, details...)
 	}
-	return fmt.Sprintf("kubeconnect %s (commit %s of %s, %s, %s)", i.Version, i.Revision, i.Time, i.Go, i.Platform)
+	if i.FIPS140 != "" {
+		details = append(details, "FIPS 140 module "+i.FIPS140)
+	}
+	return fmt.Sprintf("kubeconnect %s (%s)", i.Version, strings.Join(details, ", "))
 }

@@ -20,6 +20,10 @@ func TestInfo_NamesTheCommit(t *testing.T) {
 	if text := info.String(); text != "kubeconnect 1.2.3 (commit abc-dirty of 2026-01-02T03:04:05Z, go1.26, linux/amd64)" {
 		t.Errorf("with a repository: %q", text)
 	}
+	info.FIPS140 = "v1.0.0"
+	if text := info.String(); text != "kubeconnect 1.2.3 (commit abc-dirty of 2026-01-02T03:04:05Z, go1.26, linux/amd64, FIPS 140 module v1.0.0)" {
+		t.Errorf("with a module: %q", text)
+	}
 }
 
 func TestGet_DescribesThisBuild(t *testing.T) {

@@ -22,7 +22,15 @@ func buildAll(s source, output string) error {
 	if err != nil {
 		return err
 	}
+	fips := s.withFIPS()
+	fipsBinaries, err := fips.compileAll(imagePlatforms, work)
+	if err != nil {
+		return err
+	}
 	for _, step := range []func() error{
+		func() error { return fips.writeArchives(fipsBinaries, output) },
+		func() error { return fips.writeComponents(fipsBinaries, output) },
+		func() error { return fips.writeImage(fipsBinaries, work, output) },
 		func() error { return s.writeArchives(binaries, output) },
 		func() error { return s.writeComponents(binaries, output) },
 		func() error { return s.writeImage(binaries[:len(imagePlatforms)], work, output) },
@@ -82,8 +90,8 @@ func (s source) writeImage(binaries []binary, work, output string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("image", digest)
-	return save(filepath.Join(output, fmt.Sprintf("%s_%s_image.tar", project, s.version)), files, s.time, writeTar)
+	fmt.Println(s.named("image", "-"), digest)
+	return save(filepath.Join(output, s.named(project+"_"+s.version, "_")+"_image.tar"), files, s.time, writeTar)
 }
 
 // writeChart packages the chart as `helm package` does, but with the time of the commit.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,23 @@ func TestArchives_HaveTheProgramAndTheLicense(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(folder, p.program())); err != nil || p.os != "windows" && info.Mode().Perm() != 0o755 {
 			t.Errorf("%s: mode %s, %v", p, info.Mode(), err)
 		}
+	}
+}
+
+// TestFIPS_ArtifactsHaveNamesOfTheirOwn writes the archives of both kinds to one folder.
+func TestFIPS_ArtifactsHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	from, output := packed(t)
+	linux := placeholders(t)[:len(imagePlatforms)]
+	succeeds(t, from.withFIPS().writeArchives(linux, output))
+	for _, p := range imagePlatforms {
+		name := fmt.Sprintf("kubeconnect_%s_fips_linux_%s.tar.gz", from.version, p.arch)
+		if _, err := os.Stat(filepath.Join(output, name)); err != nil || from.withFIPS().archiveName(p) != name {
+			t.Errorf("%s: %v, the archive is %s", name, err, from.withFIPS().archiveName(p))
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(output, "*.tar.gz")); err != nil || len(found) != len(binaryPlatforms)-1+len(imagePlatforms) { // Windows has a .zip
+		t.Errorf("the archives are %v, %v", found, err)
 	}
 }
 

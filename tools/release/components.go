@@ -19,7 +19,7 @@ import (
 
 // artifact returns the name of an artifact of a platform, without the end.
 func (s source) artifact(p platform) string {
-	return fmt.Sprintf("%s_%s_%s_%s", project, s.version, p.os, p.arch)
+	return fmt.Sprintf("%s_%s_%s", s.named(project+"_"+s.version, "_"), p.os, p.arch)
 }
 
 // writeComponents writes the list of components (SBOM, CycloneDX) of each binary to a folder.

@@ -14,7 +14,7 @@ import (
 // refName is the annotation by which tools find an image of a layout.
 const refName = "org.opencontainers.image.ref.name"
 
-// buildImage writes the image as an OCI layout to the folder image of the output, and the lists of
+// buildImage writes the image as an OCI layout to the folder image of the output, or image-fips, and the lists of
 // components of its binaries to the output.
 func buildImage(s source, output string) error {
 	work, err := os.MkdirTemp("", project)
@@ -26,7 +26,7 @@ func buildImage(s source, output string) error {
 	if err != nil {
 		return err
 	}
-	digest, err := s.writeLayout(binaries, filepath.Join(output, "image"))
+	digest, err := s.writeLayout(binaries, filepath.Join(output, s.named("image", "-")))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (s source) writeLayout(binaries []binary, folder string) (v1.Hash, error) {
 	if err != nil {
 		return v1.Hash{}, err
 	}
-	if err := written.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: s.version})); err != nil {
+	if err := written.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: s.named(s.version, "-")})); err != nil {
 		return v1.Hash{}, err
 	}
 	return index.Digest()

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-const usage = "usage: release image|all -source FOLDER -output FOLDER -revision COMMIT, or release push LAYOUT REFERENCE"
+const usage = "usage: release image|image-fips|all -source FOLDER -output FOLDER -revision COMMIT, or release push LAYOUT REFERENCE"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -24,6 +24,8 @@ func run(args []string) error {
 	switch command, args := args[0], args[1:]; command {
 	case "image":
 		return withOptions(args, buildImage)
+	case "image-fips":
+		return withOptions(args, func(s source, output string) error { return buildImage(s.withFIPS(), output) })
 	case "all":
 		return withOptions(args, buildAll)
 	case "push":

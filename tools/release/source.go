@@ -26,6 +26,21 @@ type source struct {
 	revision string // the commit
 	time     time.Time
 	chart    *chart.Chart
+	fips     bool // with the cryptographic module for FIPS 140
+}
+
+// withFIPS returns the source of the binaries and the image for FIPS 140.
+func (s source) withFIPS() source {
+	s.fips = true
+	return s
+}
+
+// named returns a name of an artifact, which differs for FIPS 140.
+func (s source) named(name, separator string) string {
+	if s.fips {
+		return name + separator + "fips"
+	}
+	return name
 }
 
 // readSource returns the source in a folder. Its version is that of the chart: a test of the
@@ -47,7 +62,7 @@ func readSource(folder, revision, epoch string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	return source{folder, chart.Metadata.Version, revision, time.Unix(seconds, 0).UTC(), chart}, nil
+	return source{folder, chart.Metadata.Version, revision, time.Unix(seconds, 0).UTC(), chart, false}, nil
 }
 
 // timestamp returns the time of the commit in RFC 3339.
