@@ -168,3 +168,27 @@ func TestWriter_SendsNoChangeIfTheObjectCannotBeRead(t *testing.T) {
 		t.Errorf("sent %q", api.requests)
 	}
 }
+
+// TestMapUIDConflict_NamesAMissingObject has the messages of API servers that check the UID of an update before they look
+// whether the object exists.
+func TestMapUIDConflict_NamesAMissingObject(t *testing.T) {
+	required := types.UID("1")
+	for name, test := range map[string]struct {
+		resource informerhub.Resource
+		found    string
+		missing  bool
+	}{
+		"another object":                  {pods, "2", false},
+		"no object":                       {pods, "", true},
+		"no object, which is not created": {leases, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			message := "StorageError: invalid object, Code: 4, AdditionalErrorMsg: Precondition failed: UID in precondition: 1, UID in object meta: " + test.found
+			dest := Target{Resource: test.resource, Namespace: "ns", Name: "a"}
+			err := MapUIDConflict(apierrors.NewConflict(test.resource.GroupResource(), "a", errors.New(message)), dest, &metav1.Preconditions{UID: &required})
+			if apierrors.IsNotFound(err) != test.missing || apierrors.IsConflict(err) == test.missing || strings.Contains(err.Error(), "StorageError") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

@@ -57,11 +57,15 @@ func withOperations(text []byte, required *metav1.Preconditions) ([]byte, error)
 }
 
 // MapUIDConflict replaces the error for an object with another UID than the required one. The API
-// server's own message is about its storage, or that a UID cannot be changed.
+// server's own message is about its storage, or that a UID cannot be changed. API servers of Kubernetes 1.33
+// return it also for an update of an object that does not exist.
 func MapUIDConflict(err error, dest Target, required *metav1.Preconditions) error {
 	var failed *apierrors.StatusError
 	if required == nil || required.UID == nil || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err
+	}
+	if strings.HasSuffix(failed.ErrStatus.Message, "UID in object meta: ") && !(Update{}).creates(dest) {
+		return apierrors.NewNotFound(dest.Resource.GroupResource(), dest.Name)
 	}
 	return apierrors.NewConflict(dest.Resource.GroupResource(), dest.Name,
 		fmt.Errorf("its UID is not %s, as the precondition requires", *required.UID))
