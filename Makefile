@@ -10,7 +10,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 AGAINST ?= .git\#branch=main
 
 # The control plane of the tests. With KUBERNETES=1.36 it is that of e2e/cluster/go.1.36.mod, from
-# which a test upgrades, and the program is bin/devcluster-1.36.
+# which a test upgrades, and the program is bin/devcluster-1.36. tools/kubernetes.sh writes such files.
 KUBERNETES =
 KUBERNETES_MODFILE = $(KUBERNETES:%=-modfile=go.%.mod)
 KUBERNETES_VERSION = $(shell cd e2e/cluster && $(GO) list $(KUBERNETES_MODFILE) -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -314,6 +314,25 @@ e2e-previous: e2e-programs ## Run end-to-end tests with the previous version of 
 		$(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) $(WITH_PREVIOUS)
 	$(say) 'e2e: upgrade from Kubernetes $(PREVIOUS)'
 	@E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) -run '^TestUpgrade_' ./e2e/faults
+
+# The versions of Kubernetes that e2e-versions tests, besides that of e2e/cluster/go.mod. They are exact, because their
+# modules are.
+VERSIONS = 1.36.1 1.35.4 1.34.3 1.33.5
+
+.PHONY: e2e-versions
+e2e-versions: e2e-programs ## Run end-to-end tests with each version of VERSIONS; builds each control plane first, in ten minutes and more.
+	@for version in $(VERSIONS); do $(MAKE) --no-print-directory e2e-version KUBERNETES_PATCH=$$version || exit 1; done
+
+# The minor version of KUBERNETES_PATCH, which names its go.mod.
+KUBERNETES_MINOR = $(basename $(KUBERNETES_PATCH))
+
+.PHONY: e2e-version
+e2e-version:
+	@grep -qs 'k8s.io/kubernetes v$(KUBERNETES_PATCH)$$' e2e/cluster/go.$(KUBERNETES_MINOR).mod || GO='$(GO)' sh tools/kubernetes.sh $(KUBERNETES_PATCH)
+	@$(MAKE) --no-print-directory devcluster KUBERNETES=$(KUBERNETES_MINOR)
+	$(say) 'e2e: real clients against a control plane with Kubernetes $(KUBERNETES_PATCH)'
+	@DEVCLUSTER_BIN=$(CURDIR)/bin/devcluster-$(KUBERNETES_MINOR) CHROMIUM=$$(sh tools/browser.sh) E2E=1 \
+		$(GO) test -count=1 -p 2 -timeout $(call minutes,30) $(WITH_PREVIOUS)
 
 # The duration of each fuzz target.
 FUZZ ?= 1m

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -163,10 +164,25 @@ func TestPrivateWatch_NeedsPermissionForItsName(t *testing.T) {
 	caller.GrantIn(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
 	client := caller.Calling(kit.StartForCallers(t, "--uncached", "secrets"), harness.Connect).Resources
 	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "mine"}
+	if !streamsLists(t) {
+		kit.WantError(t, kit.WatchError(ctx, client, request), connect.CodePermissionDenied, "cannot list resource")
+		return
+	}
 	kit.Eventually(ctx, t, "the permissions are effective", func() error { return kit.WatchError(ctx, client, request) })
 	wantHolds(t, record.Watch(t, client, request).Synced(ctx), "mine")
 	request.Name = "other"
 	kit.WantError(t, kit.WatchError(ctx, client, request), connect.CodePermissionDenied)
+}
+
+// streamsLists reports whether the API server streams the first list of a watch, as since Kubernetes 1.34 by default.
+// Otherwise a watch also needs the permission to list.
+func streamsLists(t *testing.T) bool {
+	t.Helper()
+	server, err := kit.Cluster(t).Client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version.MustParseGeneric(server.GitVersion).AtLeast(version.MustParseGeneric("1.34"))
 }
 
 // TestUncached_UnwatchableResourcesAreReadAtTheAPIServer reads component statuses, which the API
