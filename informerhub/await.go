@@ -38,7 +38,7 @@ func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.I
 
 // Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.
-func (c *Cache) Ready(ctx context.Context) error {
+func (c *scopeCache) Ready(ctx context.Context) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, c.snapshotTimeout), errNoSnapshot)
 	defer cancel()
 	err := c.ready(waiting)
@@ -56,7 +56,7 @@ func (c *Cache) Ready(ctx context.Context) error {
 
 // ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
 // ready returns that failure at once.
-func (c *Cache) ready(ctx context.Context) error {
+func (c *scopeCache) ready(ctx context.Context) error {
 	var waiting tracing.Wait
 	defer waiting.End()
 	for {
@@ -81,7 +81,7 @@ func (c *Cache) ready(ctx context.Context) error {
 }
 
 // lastFailure returns the last error of the API server before the first snapshot.
-func (c *Cache) lastFailure() error {
+func (c *scopeCache) lastFailure() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.state.lastFailure != nil {
@@ -91,7 +91,7 @@ func (c *Cache) lastFailure() error {
 }
 
 // awaitEnd blocks until the cache has ended for good or the context has ended.
-func (c *Cache) awaitEnd(ctx context.Context) {
+func (c *scopeCache) awaitEnd(ctx context.Context) {
 	for {
 		c.mu.RLock()
 		ended, changed := c.state.ended, c.changed
@@ -110,7 +110,7 @@ func (c *Cache) awaitEnd(ctx context.Context) {
 // Await blocks until the cache has reached a resource version, for at most timeout, or until
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.
-func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration) error {
+func (c *scopeCache) Await(ctx context.Context, version string, timeout time.Duration) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
 	}
@@ -127,7 +127,7 @@ func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration
 const aheadTimeout = time.Second
 
 // AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.
-func (c *Cache) AwaitPosition(ctx context.Context, at Position, timeout time.Duration) error {
+func (c *scopeCache) AwaitPosition(ctx context.Context, at Position, timeout time.Duration) error {
 	if c.undone(at) {
 		return ErrUndone
 	}
@@ -143,7 +143,7 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, timeout time.Dur
 
 // hasReached reports whether the API server has reached a version that this cache has not, so that
 // another replica may have issued it. Otherwise the version belongs to a history that was undone.
-func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
+func (c *scopeCache) hasReached(ctx context.Context, version string) (bool, error) {
 	if advanced, err := c.notAt(version); advanced == nil || err != nil {
 		return false, err
 	}
@@ -160,7 +160,7 @@ const incompletePause = 10 * time.Second
 // AwaitComplete blocks until the cache has every change at a version, for at most timeout. It
 // reports whether the cache has them: there may be more deletions at the version of the last one.
 // It does not wait if it has waited in vain in the last ten seconds.
-func (c *Cache) AwaitComplete(ctx context.Context, version string, timeout time.Duration) (bool, error) {
+func (c *scopeCache) AwaitComplete(ctx context.Context, version string, timeout time.Duration) (bool, error) {
 	if time.Now().UnixNano() < c.incompleteUntil.Load() {
 		advanced, err := c.incomplete(version)
 		return advanced == nil && err == nil, err
@@ -174,7 +174,7 @@ func (c *Cache) AwaitComplete(ctx context.Context, version string, timeout time.
 
 // incomplete returns a channel that is closed when the cache advances; nil if the cache has every
 // change at a version.
-func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
+func (c *scopeCache) incomplete(version string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ended != nil {
@@ -188,7 +188,7 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 
 // awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be
 // asked for it. It fails with a discovery.UnavailableError after timeout.
-func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, timeout time.Duration, reason error) error {
+func (c *scopeCache) awaitWithoutAPIServer(ctx context.Context, version string, timeout time.Duration, reason error) error {
 	reached, err := c.awaitFeed(ctx, version, timeout)
 	if err != nil || reached {
 		return err
@@ -202,18 +202,18 @@ func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, timeo
 }
 
 // await blocks until a reader sees everything up to a version, for at most timeout.
-func (c *Cache) await(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+func (c *scopeCache) await(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
 	return c.awaitUntil(ctx, timeout, c.verifier.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
 }
 
 // awaitFeed blocks until the feed is at a version, for at most timeout.
-func (c *Cache) awaitFeed(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+func (c *scopeCache) awaitFeed(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
 	return c.awaitUntil(ctx, timeout, c.verifier.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
 }
 
 // awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel
 // is closed, and meanwhile ask at an interval.
-func (c *Cache) awaitUntil(
+func (c *scopeCache) awaitUntil(
 	ctx context.Context, timeout time.Duration, ask func(context.Context), pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
 	advanced, err := pending()
@@ -245,13 +245,13 @@ func (c *Cache) awaitUntil(
 
 // notAt returns a channel that is closed when the cache advances; nil if its feed is already at the
 // version or a newer one.
-func (c *Cache) notAt(version string) (<-chan struct{}, error) {
+func (c *scopeCache) notAt(version string) (<-chan struct{}, error) {
 	return c.unreached(version, func(f *feed) string { return f.version })
 }
 
 // unreached returns a channel that is closed when the cache advances; nil if what its feed has reached
 // is not older than the version.
-func (c *Cache) unreached(version string, reached func(*feed) string) (<-chan struct{}, error) {
+func (c *scopeCache) unreached(version string, reached func(*feed) string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ended != nil {

@@ -13,27 +13,27 @@ import (
 func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 	failure := apierrors.NewInternalError(errors.New("the conversion webhook is down"))
 	for name, test := range map[string]struct {
-		before func(*Cache)
+		before func(*scopeCache)
 		want   string
 		after  time.Duration
 	}{
 		"nothing is sent": {
-			func(*Cache) {},
+			func(*scopeCache) {},
 			"the service has no snapshot of pods yet: the API server has not sent all of it; try again, and if this lasts ask the operator of the service",
 			defaultSnapshotTimeout,
 		},
 		"the last attempt is under way, and one before it has failed": {
-			func(c *Cache) { c.recordFailure(failure); c.recordSuccess() },
+			func(c *scopeCache) { c.recordFailure(failure); c.recordSuccess() },
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
 			defaultSnapshotTimeout,
 		},
 		"the last attempt has failed": {
-			func(c *Cache) { c.recordFailure(failure) },
+			func(c *scopeCache) { c.recordFailure(failure) },
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
 			0,
 		},
 		"the service may not list": {
-			func(c *Cache) {
+			func(c *scopeCache) {
 				c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))
 			},
 			"the service is not allowed to list pods: its operator can grant it, by the commands that kubeconnect check prints",
@@ -42,7 +42,7 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
-				c := newCache(pods, defaultLimits(defaultWindowBytes), &activity{})
+				c := newScopeCache(pods, defaultLimits(defaultWindowBytes), &activity{})
 				test.before(c)
 				began := time.Now()
 				err := c.Ready(t.Context())

@@ -2,161 +2,114 @@ package informerhub
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
-// The types of other packages that are in nearly every signature of this one.
-type (
-	// Object is an object of the cluster. It is immutable.
-	Object = object.Object
-	// Resource is a resource that the cluster serves. It is the key of its cache.
-	Resource = object.Resource
-)
-
-// Cache is the live state of one resource. Its methods are safe for concurrent use.
+// Cache is the live state of one resource: of the whole resource, or of some namespaces, where the hub must not list the
+// resource as a whole. Its methods are safe for concurrent use.
 //
-// Its only writer is client-go's Reflector, through the methods of cache.ReflectorStore.
+// Each of the namespaces has a Reflector, a history and versions of its own, because the API server orders the changes of
+// one watch, and not those of two. Every guarantee of this package holds in each namespace. Across namespaces:
 //
-// Locks are taken in this order, and none in the other direction:
+//   - A list, and a snapshot, has each namespace as of a version of its own. The version of the whole is the oldest one.
+//   - The events of a stream are in the order of their versions within each namespace, and in no order between two.
+//   - A [Bookmark] means that everything up to its version was delivered in all of the namespaces. Events above
+//     it may have been delivered already.
+//   - A [Position] has the position in each namespace, so that a stream or a list continues in each where it was. A position
+//     that has none for one of the namespaces does not resume.
 //
-//	Hub.mu, privateMemory.mu, verifier.mu, backfiller.mu
-//	  └▶ Cache.mu
-//	       └▶ rewinds.mu, link.mu, activity.mu
-//
-// The locks of the last line are held for a few assignments, and no other lock is taken while they are
-// held. Nothing is requested, matched, encoded or logged under mu.
+// A Cache is a view, and owns nothing: the hub owns the Reflectors.
 type Cache struct {
-	// The fields of this group are set once, before the cache is used.
-	resource   Resource
-	selector   selector
-	history    history // nil in tests of the cache alone
-	activity   *activity
-	verifier   *verifier
-	backfiller *backfiller
-	started    time.Time
-	isPrivate  bool
-	// snapshotTimeout bounds a caller's wait for the first snapshot.
-	snapshotTimeout time.Duration
-
-	beginnings beginnings // of watches
-
-	// incompleteUntil is the time until which AwaitComplete does not wait, in nanoseconds of Unix
-	// time.
-	incompleteUntil atomic.Int64
-
-	mu        sync.RWMutex // guards the fields below; see Cache for the order of locks
-	store     *store
-	feed      *feed
-	state     state
-	snapshots int    // number of complete snapshots received
-	failures  uint64 // number of failed attempts to list or watch
-	following following
-	// changed is closed and replaced when state changes.
-	changed chan struct{}
+	resource Resource
+	scopes   []*scopeCache // in the order of their namespaces; one of the whole resource, or one for each namespace
 }
 
-// state is the relation of a cache to the API server.
-type state struct {
-	synced  bool  // the cache has received a complete snapshot
-	failure error // why the last attempt to reach the API server failed; nil if it succeeded
-	// lastFailure is the last failure, whether or not a later attempt succeeded; nil when synced.
-	lastFailure error
-	ended       error // why the cache has ended for good; nil while it runs
-}
-
-// Snapshot is the content of a selection at one resource version.
-type Snapshot struct {
-	Objects         []*Object // in order of namespace and name; must not be changed
-	ResourceVersion string
-	Warnings        []string // for people
-	// Position is the feed's position at the time of the snapshot.
-	Position Position
-	// Complete reports whether every change at ResourceVersion is known. If it is false, further
-	// objects may have been deleted at the version of the last deletion.
-	Complete bool
-	// Examined is the number of objects that were matched against the selection: the cost of the
-	// snapshot.
-	Examined int
-	unvalued unvaluedCount // the filter's part of Warnings
-}
-
-// Revision identifies the content of one cache at one time. Two equal revisions of caches are of the
-// same content at the same resource version. Every change results in another revision: also a
-// deletion at a version that the cache had already reached, a relist that finds another content of
-// an object at its version, and a history that was undone. Caches of different replicas, and a
-// cache that was evicted and started again, never have equal revisions.
-type Revision struct {
-	epoch   uint64 // random
-	changes uint64 // see feed.last
-	version string
-}
-
-// maxTombstones bounds the deletions of one resource that are retained. A watcher that resumes from
-// before the oldest of them receives a snapshot.
-const maxTombstones = 1 << 16
-
-func newCache(resource Resource, limits limits, activity *activity) *Cache {
-	c := &Cache{
-		resource:  resource,
-		selector:  selector{resource: resource},
-		activity:  activity,
-		started:   time.Now(),
-		store:     newStore(),
-		feed:      newFeed(limits),
-		following: following{asOf: time.Now()},
-		changed:   make(chan struct{}),
-	}
-	c.snapshotTimeout = defaultSnapshotTimeout
-	c.verifier, c.backfiller = newVerifier(c), &backfiller{cache: c}
-	c.feed.watchers.flush = c.flush
-	return c
-}
-
-// flush wakes the watchers of a group whose changes were held back.
-func (c *Cache) flush(group *watcherGroup) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if group.throttle.active {
-		group.wake(time.Now())
-	}
-}
-
-// watched reports whether the cache has watchers.
-func (c *Cache) watched() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.feed.watchers.groups) > 0
+func newCache(resource Resource, scopes ...*scopeCache) *Cache {
+	return &Cache{resource: resource, scopes: scopes}
 }
 
 // Resource returns the cached resource.
 func (c *Cache) Resource() Resource { return c.resource }
 
+// Namespaces returns the namespaces that the cache has, in order; nil if it has all.
+func (c *Cache) Namespaces() []string {
+	if c.scopes[0].namespace == "" {
+		return nil
+	}
+	names := make([]string, len(c.scopes))
+	for i, scope := range c.scopes {
+		names[i] = scope.namespace
+	}
+	return names
+}
+
+// hasEnded reports whether one of the namespaces has ended for good.
+func (c *Cache) hasEnded() bool { return slices.ContainsFunc(c.scopes, (*scopeCache).hasEnded) }
+
+// awaitEnd blocks until one of the namespaces has ended for good, the channel is closed, or the context has ended.
+func (c *Cache) awaitEnd(ctx context.Context, changed <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var waiting sync.WaitGroup
+	for _, scope := range c.scopes {
+		waiting.Go(func() {
+			defer cancel()
+			scope.awaitEnd(ctx)
+		})
+	}
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+	cancel()
+	waiting.Wait()
+}
+
+// of returns the cache of a namespace; nil if there is none.
+func (c *Cache) of(namespace string) *scopeCache {
+	if c.scopes[0].namespace == "" {
+		return c.scopes[0]
+	}
+	i, found := slices.BinarySearchFunc(c.scopes, namespace, func(scope *scopeCache, name string) int {
+		return strings.Compare(scope.namespace, name)
+	})
+	if !found {
+		return nil
+	}
+	return c.scopes[i]
+}
+
 // Select parses a query for this cache's resource. It fails with a BadRequest error for a malformed
 // selector, and for a field that the API server does not support for the resource. To find that
 // out, the API server may be asked once for each field.
 func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
-	sel, err := c.selector.parse(ctx, query)
+	first, err := c.scopes[0].Select(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.index(ctx, sel); err != nil {
-		return nil, err
+	parts := []*Selection{first}
+	for _, scope := range c.scopes[1:] {
+		part, err := scope.adopt(ctx, first)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
 	}
-	sel.cache = c
-	return sel, nil
+	whole := *first
+	whole.cache, whole.of, whole.parts = nil, c, parts
+	return &whole, nil
 }
 
 // checkSelection returns ErrForeignSelection unless the cache has made a selection.
 func (c *Cache) checkSelection(sel *Selection) error {
-	if sel.cache != c {
+	if sel.of != c {
 		return ErrForeignSelection
 	}
 	return nil
@@ -164,10 +117,8 @@ func (c *Cache) checkSelection(sel *Selection) error {
 
 // Get returns one object, or a NotFound error.
 func (c *Cache) Get(namespace, name string) (*Object, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if object := c.store.get(namespace, name); object != nil {
-		return object, nil
+	if scope := c.of(namespace); scope != nil {
+		return scope.Get(namespace, name)
 	}
 	return nil, apierrors.NewNotFound(c.resource.GroupResource(), name)
 }
@@ -176,356 +127,232 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 // selection's filter costs too much for all objects together. Longer lists use processor slots, see
 // [fairqueue.Begin], and end with the context.
 func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
+	return c.list(sel, func(scope *scopeCache, part *Selection) (Snapshot, error) { return scope.List(ctx, part) })
+}
+
+// ListAt returns the content of a selection at a position. It fails with ErrForgotten if the window
+// does not reach back to the position, with ErrUndone, and with the errors of List.
+func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
+	return c.list(sel, func(scope *scopeCache, part *Selection) (Snapshot, error) {
+		position, known := at.In(scope.namespace)
+		if !known {
+			return Snapshot{}, ErrForgotten
+		}
+		return scope.ListAt(ctx, part, position.Position)
+	})
+}
+
+// list returns the snapshots of all namespaces as one.
+func (c *Cache) list(sel *Selection, list func(*scopeCache, *Selection) (Snapshot, error)) (Snapshot, error) {
 	if err := c.checkSelection(sel); err != nil {
 		return Snapshot{}, err
 	}
-	return c.candidates(sel).match(ctx, sel)
+	if len(c.scopes) == 1 {
+		return list(c.scopes[0], sel.parts[0])
+	}
+	merged, positions := Snapshot{Complete: true}, make([]NamespacePosition, len(c.scopes))
+	for i, scope := range c.scopes {
+		snapshot, err := list(scope, sel.parts[i])
+		if err != nil {
+			return Snapshot{}, err
+		}
+		positions[i] = NamespacePosition{scope.namespace, snapshot.Position, snapshot.Position.Version}
+		merged.Objects = append(merged.Objects, snapshot.Objects...)
+		merged.Complete = merged.Complete && snapshot.Complete
+		merged.Examined += snapshot.Examined
+		merged.unvalued.merge(snapshot.unvalued)
+	}
+	merged.Position, merged.Warnings = mergedPosition(positions), merged.unvalued.warnings()
+	merged.ResourceVersion = merged.Position.Version
+	return merged, nil
 }
 
-func (c *Cache) candidates(sel *Selection) candidates {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	position := c.feed.position(time.Now())
-	position.Version = c.feed.reached()
-	return candidates{c.store.candidates(sel, nil), position, c.feed.isComplete(position.Version)}
+// ListBehind returns the content of a selection at a position, after an object, in order, and
+// reports whether more objects follow. It returns at most limit objects, and stops before they have
+// more than maxBytes, but returns at least one if there is one. It fails as ListAt does.
+func (c *Cache) ListBehind(
+	ctx context.Context, sel *Selection, at Position, after ObjectName, limit, maxBytes int,
+) (found []*Object, more bool, err error) {
+	if err := c.checkSelection(sel); err != nil {
+		return nil, false, err
+	}
+	size := 0
+	for i, scope := range c.scopes {
+		if scope.namespace != "" && scope.namespace < after.Namespace {
+			continue
+		}
+		position, known := at.In(scope.namespace)
+		if !known {
+			return nil, false, ErrForgotten
+		}
+		// At least one object is read, to know whether there are more.
+		objects, rest, err := scope.ListBehind(ctx, sel.parts[i], position.Position, after, max(1, limit-len(found)), maxBytes-size)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, object := range objects {
+			if size += object.Size(); len(found) == limit || len(found) > 0 && size > maxBytes {
+				return found, true, nil
+			}
+			found = append(found, object)
+		}
+		if rest {
+			return found, true, nil
+		}
+	}
+	return found, false, nil
+}
+
+// ListNamed returns the objects with the given names at a position, in the order of the names. It
+// stops before they have more than maxBytes, but returns at least one. It fails with ErrForgotten
+// if there was no object with one of the names, and as ListAt does.
+func (c *Cache) ListNamed(ctx context.Context, at Position, names []ObjectName, maxBytes int) (found []*Object, err error) {
+	size := 0
+	for len(names) > 0 {
+		run := names
+		if end := slices.IndexFunc(names, func(name ObjectName) bool { return c.of(name.Namespace) != c.of(names[0].Namespace) }); end > 0 {
+			run = names[:end]
+		}
+		scope := c.of(run[0].Namespace)
+		if scope == nil {
+			return nil, ErrForgotten
+		}
+		position, known := at.In(scope.namespace)
+		if !known {
+			return nil, ErrForgotten
+		}
+		objects, err := scope.ListNamed(ctx, position.Position, run, maxBytes-size)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			if size += object.Size(); len(found) > 0 && size > maxBytes {
+				return found, nil
+			}
+			found = append(found, object)
+		}
+		if len(objects) < len(run) {
+			return found, nil
+		}
+		names = names[len(run):]
+	}
+	return found, nil
+}
+
+// Holds reports through its error whether the cache can reconstruct its state at a position: nil,
+// ErrForgotten or ErrUndone.
+func (c *Cache) Holds(at Position) error {
+	for _, scope := range c.scopes {
+		position, known := at.In(scope.namespace)
+		if !known {
+			return ErrForgotten
+		}
+		if err := scope.Holds(position.Position); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Revision returns the revision of the cache. A read that begins afterwards returns this revision's
 // content or a newer one.
 func (c *Cache) Revision() Revision {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return Revision{c.feed.epoch.id, c.feed.last, c.feed.version}
+	merged := c.scopes[0].Revision()
+	for _, scope := range c.scopes[1:] {
+		next := scope.Revision()
+		merged.epoch = merged.epoch*hashFactor ^ next.epoch
+		merged.changes = merged.changes*hashFactor ^ next.changes
+		merged.version += "," + next.version
+	}
+	return merged
 }
 
 // Watch returns a watcher of a selection of this cache. Next fails with ErrForeignSelection for a
 // selection of another one. Call Close when done.
 func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
-	if options.Bookmarks <= 0 {
-		options.Bookmarks = defaultBookmarks
+	w := &Watcher{options: options}
+	if sel.of == c {
+		w.reader = c.reader(sel, options)
 	}
-	return &Watcher{cache: c, selection: sel, options: options}
+	return w
 }
 
-func (c *Cache) status() Status {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return Status{
-		Resource:  c.resource,
-		Synced:    c.state.synced,
-		Freshness: c.freshnessLocked(),
-		Version:   c.feed.version,
-		Objects:   c.store.count,
-		Bytes:     c.store.bytes,
-		Watchers:  c.feed.watchers.watchers,
-		Changes:   c.feed.end().seq,
-		Relists:   max(0, c.snapshots-1),
-
-		Beginnings: c.beginnings.numbers(),
-
-		WindowSince:    c.feed.knownSince(),
-		Rejected:       c.following.refused,
-		Failures:       c.failures,
-		RelistingSince: c.following.relisting,
+// reader returns the watcher of the only scope, or one of all namespaces.
+func (c *Cache) reader(sel *Selection, options WatchOptions) watchReader {
+	if len(c.scopes) > 1 {
+		return newMergedWatcher(c, sel, options)
 	}
-}
-
-// retainedBytes returns the approximate size of the cache. The objects of the window's changes are
-// counted in addition to those of the store, although some are the same.
-func (c *Cache) retainedBytes() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.store.bytes + c.feed.window.bytes + c.feed.rewinds.size()
-}
-
-// undone reports whether a position lies in a history that is not this cache's.
-func (c *Cache) undone(p Position) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.feed.undone(p)
-}
-
-// uncheckedSince is that of the cache's feed.
-func (c *Cache) uncheckedSince(p Position) string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.feed.uncheckedSince(p)
-}
-
-// watchFrom returns the version to watch from, given the last version that was seen. The API server
-// sends only what is newer than the requested version, so the version of the last deletion is not
-// used: other deletions at it would be missed.
-func (c *Cache) watchFrom(version string) string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if version == c.feed.version {
-		return c.feed.closed
-	}
-	return version
-}
-
-// reachedVersion returns the version that the cache has reached; empty before the first snapshot.
-func (c *Cache) reachedVersion() string {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.feed.version
-}
-
-func (c *Cache) setStateLocked(next state) {
-	c.state = next
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// recordSuccess records a successful response of the API server.
-func (c *Cache) recordSuccess() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	next := c.state
-	next.failure = nil
-	c.setStateLocked(next)
-}
-
-// recordFailure records a failed attempt to reach the API server.
-func (c *Cache) recordFailure(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	next := c.state
-	next.failure = err
-	if !next.synced {
-		next.lastFailure = err
-	}
-	c.failures++
-	c.recordRefusalLocked(err)
-	c.setStateLocked(next)
-}
-
-// hasEnded reports whether the cache has ended for good.
-func (c *Cache) hasEnded() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.state.ended != nil
-}
-
-// end ends the cache and all its watchers for good. Only the first reason is kept.
-func (c *Cache) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	next := c.state
-	if next.ended == nil {
-		next.ended = err
-	}
-	c.setStateLocked(next)
-	c.feed.watchers.wakeAll(time.Now())
-	c.feed.wakeWaiters()
-}
-
-// applyLocked applies changes to the store and appends them to the feed as one step. The order and
-// some of the versions of changes found by a relist are unknown, so a stream cannot be resumed
-// within the step.
-func (c *Cache) applyLocked(changes ...change) {
-	before := c.feed.end()
-	defer func() { c.feed.settle(before, time.Now()) }()
-	step, now, since := before.seq+uint64(len(changes)), time.Now().UnixNano(), c.completeAsOfLocked().UnixNano()
-	for _, change := range changes {
-		change.step, change.at, change.since = step, now, since
-		if change.after != nil {
-			at, isNew := c.store.put(change.after)
-			c.feed.append(change, at, isNew)
-			continue
+	if options.Since != nil {
+		if at, known := options.Since.In(c.scopes[0].namespace); known {
+			options.Since = &at.Position
+		} else {
+			options.Since = nil // begins with a snapshot
 		}
-		c.feed.append(change, c.store.delete(change.before), false)
 	}
+	return c.scopes[0].watch(sel.parts[0], options)
 }
 
-// Add implements cache.ReflectorStore.
-func (c *Cache) Add(object any) error { return c.Update(object) }
-
-// Update implements cache.ReflectorStore.
-func (c *Cache) Update(item any) error {
-	after := item.(*Object)
-	if after.Name() == "" {
-		return nil // unreadable: see object.Codec
+// Freshness returns how current the cache is: its namespace that is behind the most.
+func (c *Cache) Freshness() Freshness {
+	fresh := c.scopes[0].Freshness()
+	for _, scope := range c.scopes[1:] {
+		fresh = worst([]Freshness{scope.Freshness()}, fresh)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.applyLocked(changesBetween(c.store.get(after.Namespace(), after.Name()), after)...)
-	return nil
+	return fresh
 }
 
-// Delete implements cache.ReflectorStore.
-func (c *Cache) Delete(item any) error {
-	deleted := item.(*Object)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if before := c.store.get(deleted.Namespace(), deleted.Name()); before != nil {
-		c.applyLocked(change{before: before, version: deleted.ResourceVersion()})
-	}
-	return nil
+// Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
+// [Hub.Cache] does.
+func (c *Cache) Ready(ctx context.Context) error {
+	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Ready(ctx) })
 }
 
-// Bookmark implements cache.ReflectorBookmarkStore.
-func (c *Cache) Bookmark(version string) error {
-	c.verifier.reportsBy.Store(byBookmarks)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.feed.advance(version)
-	signal(c.verifier.bookmarked)
-	return nil
+// Await blocks until the cache has reached a resource version, for at most timeout, or until
+// shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
+// An invalid version is a BadRequest error.
+func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration) error {
+	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Await(ctx, version, timeout) })
 }
 
-// Resync implements cache.ReflectorStore. It does nothing.
-func (c *Cache) Resync() error { return nil }
-
-// Replace implements cache.ReflectorStore: it applies a complete snapshot. The first snapshot
-// begins a new epoch, and so does one from a history in which delivered changes were undone (an API
-// server restored from a backup). Any other snapshot is converted to the changes from the previous
-// state, unless these have no version of their own: see rewritesLocked.
-func (c *Cache) Replace(items []any, version string) error {
-	objects := readable(items)
-	sortObjects(objects)
-	changes := c.changesTo(objects, version)
-	c.logSnapshot(c.replace(objects, changes, version), len(objects), len(changes))
-	return nil
-}
-
-// replace takes over a snapshot, which differs by changes from the delivered state.
-func (c *Cache) replace(objects []*Object, changes []change, version string) (taken takeover) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.continuesLocked(changes, version):
-		taken = relisted
-		c.applyRelistLocked(changes, version)
-	case c.state.synced:
-		taken = restarted
-		c.startOverLocked(objects, version)
-	default:
-		c.startOverLocked(objects, version)
-	}
-	if before := versionBefore(version); before != "" {
-		c.startedAfterLocked(before)
-	}
-	c.snapshots++
-	c.setStateLocked(state{synced: true, ended: c.state.ended})
-	c.listAppliedLocked()
-	return taken
-}
-
-// changesTo returns the changes from the delivered state to a snapshot. It compares without the
-// lock, because only the Reflector's goroutine changes the store.
-func (c *Cache) changesTo(objects []*Object, version string) []change {
-	c.mu.RLock()
-	before, synced := c.store.all(), c.state.synced
-	c.mu.RUnlock()
-	if !synced {
-		return nil
-	}
-	return diffSnapshots(before, objects, version)
-}
-
-// continuesLocked reports whether the snapshot continues the delivered history through changes. It
-// returns false for the first snapshot and for one of another history. Everything up to the feed's
-// version was delivered, so in the same history each object that has changed since is newer than
-// that version. This also detects a restored backup whose versions have since grown past the
-// feed's, naturally or by etcdutl's --bump-revision.
-func (c *Cache) continuesLocked(changes []change, version string) bool {
-	if !c.state.synced || object.Older(version, c.feed.version) {
-		return false
-	}
-	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(change change) bool {
-		return change.after != nil && !change.keepsVersion() && !object.Older(c.feed.version, change.after.ResourceVersion())
+// AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.
+func (c *Cache) AwaitPosition(ctx context.Context, at Position, timeout time.Duration) error {
+	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error {
+		position, known := at.In(scope.namespace)
+		if !known {
+			return nil // nothing to wait for
+		}
+		return scope.AwaitPosition(ctx, position.Position, timeout)
 	})
 }
 
-func (c *Cache) startOverLocked(objects []*Object, version string) {
-	c.store = c.store.emptyCopy()
-	entries := make([]*entry, len(objects))
-	for i, object := range objects {
-		entries[i], _ = c.store.put(object)
-	}
-	slices.SortStableFunc(entries, func(a, b *entry) int {
-		return object.CompareVersions(a.object.ResourceVersion(), b.object.ResourceVersion())
-	})
-	c.feed.restart(time.Now(), entries, version)
-}
-
-func (c *Cache) applyRelistLocked(changes []change, version string) {
-	for i := range changes {
-		changes[i].relisted = true
-	}
-	c.feed.log.recordGap(c.feed.closed, version)
-	c.applyLocked(changes...)
-	c.feed.completeList(version)
-}
-
-// rewritesLocked reports whether a relist has found another content of an object at a version that
-// the feed had already reached. A stream that resumes at that version could hold either content, so
-// the feed must begin a new epoch.
-func (c *Cache) rewritesLocked(changes []change, version string) bool {
-	return !object.Older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
-}
-
-// takeover is the way in which a cache takes over a snapshot of the API server.
-type takeover int
-
-const (
-	filled    takeover = iota // by the first snapshot
-	relisted                  // as changes since the state before it
-	restarted                 // as a new history: each watcher gets a RESET
-)
-
-// logStart logs the start of a cache.
-func (c *Cache) logStart() { c.log(slog.LevelInfo, "cache started") }
-
-// logEnd logs the end of a cache, and why it has ended.
-func (c *Cache) logEnd(reason string) { c.log(slog.LevelInfo, "cache ended", "reason", reason) }
-
-// logSnapshot logs a snapshot of the API server.
-func (c *Cache) logSnapshot(taken takeover, objects, changes int) {
-	switch taken {
-	case filled:
-		c.log(slog.LevelInfo, "cache filled", "objects", objects, "seconds", time.Since(c.started).Round(time.Millisecond).Seconds())
-	case relisted:
-		c.log(slog.LevelInfo, "cache relisted", "objects", objects, "changes", changes)
-	case restarted:
-		c.log(slog.LevelWarn, "cache begins a new history: all its watchers get a RESET", "objects", objects)
-	}
-}
-
-// slowListInterval is the time after which a list that has not ended is logged, and logged again.
-const slowListInterval = 30 * time.Second
-
-// followList logs the list that began at a time as long as it has not ended.
-func (c *Cache) followList(began time.Time) {
-	time.AfterFunc(slowListInterval, func() {
-		failure, isRunning := c.list(began)
-		if !isRunning {
-			return
+// AwaitComplete blocks until the cache has every change at a position, for at most timeout. It
+// reports whether the cache has them: there may be more deletions at the version of the last one.
+// It does not wait if it has waited in vain in the last ten seconds.
+func (c *Cache) AwaitComplete(ctx context.Context, at Position, timeout time.Duration) (bool, error) {
+	complete := make([]bool, len(c.scopes))
+	err := c.inEach(ctx, func(ctx context.Context, scope *scopeCache) (err error) {
+		position, known := at.In(scope.namespace)
+		if known {
+			complete[slices.Index(c.scopes, scope)], err = scope.AwaitComplete(ctx, position.Version, timeout)
 		}
-		attributes := []any{"seconds", time.Since(began).Round(time.Second).Seconds()}
-		if failure != nil {
-			attributes = append(attributes, "error", failure)
-		}
-		c.log(slog.LevelWarn, "the list of the API server takes long, or fails", attributes...)
-		c.followList(began)
+		return err
 	})
+	return err == nil && !slices.Contains(complete, false), err
 }
 
-// list returns whether the list that began at a time has not ended, and the error of the last attempt;
-// nil if it has not failed.
-func (c *Cache) list(began time.Time) (failure error, isRunning bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.state.failure, c.state.ended == nil && c.following.relisting.Equal(began)
-}
-
-// log logs about a cache. Of a private cache, which serves a single stream, everything is for debugging.
-//
-//nolint:contextcheck // a cache outlives the calls that use it
-func (c *Cache) log(level slog.Level, message string, attributes ...any) {
-	if c.isPrivate {
-		level = slog.LevelDebug
+// inEach calls do for each scope, concurrently, and returns the first error.
+func (c *Cache) inEach(ctx context.Context, do func(context.Context, *scopeCache) error) error {
+	if len(c.scopes) == 1 {
+		return do(ctx, c.scopes[0])
 	}
-	slog.Log(context.Background(), level, message, append([]any{"resource", c.resource.String()}, attributes...)...)
+	var all errgroup.Group
+	for _, scope := range c.scopes {
+		all.Go(func() error {
+			if err := do(ctx, scope); err != nil {
+				return fmt.Errorf("namespace %s: %w", scope.namespace, err)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
 }

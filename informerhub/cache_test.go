@@ -4,480 +4,364 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"pgregory.net/rapid"
 )
 
-// syncedPods returns a cache that has received its first snapshot.
-func syncedPods(t tester, version int, objects ...*Object) *Cache {
-	t.Helper()
-	c := podCache(1 << 20)
-	must(t, c.Replace(items(objects...), fmt.Sprint(version)))
-	return c
+// separate is a random cluster whose namespaces are cached one by one: each cache receives the changes at its own time.
+type separate struct {
+	scopes  []*scopeCache // of namespaces, in order
+	waiting [][]func()    // changes that each has not received yet
+	holds   world
+	version int
+	uids    int
+	worlds  []world // at each version
+	readers []*mergedReader
 }
 
-// TestWatcher_DeliversTransitionsOfItsSelection begins with the pods a (in app web, on node-1) and
-// b at version 10.
-func TestWatcher_DeliversTransitionsOfItsSelection(t *testing.T) {
-	a := traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Labels: map[string]string{"app": "web"}, Node: "node-1"}
-	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
-	for name, test := range map[string]struct {
-		query  Query
-		change func(t *testing.T, c *Cache)
-		want   []string
-	}{
-		"an object that is created": {
-			change: func(t *testing.T, c *Cache) { must(t, c.Add(pod(t, "c", 11))) },
-			want:   []string{"ADDED default/c@11 at 11"},
-		},
-		"an object that is changed": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Version = "11" }))))
-			},
-			want: []string{"MODIFIED default/a@11 at 11"},
-		},
-		"an object that is deleted, at the version of the deletion": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Delete(podObject(t, changed(func(to *traits) { to.Version = "11" }))))
-			},
-			want: []string{"DELETED default/a@3 at 11"},
-		},
-		"an object that was deleted and recreated": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.UID, to.Version = "other", "12" }))))
-			},
-			want: []string{"DELETED default/a@3 at 12", "ADDED default/a@12 at 12"},
-		},
-		"an object that leaves by a label, with its old content": {
-			query: Query{LabelSelector: "app=web"},
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Labels, to.Version = nil, "11" }))))
-			},
-			want: []string{"DELETED default/a@3 at 11"},
-		},
-		"an object that enters by a label": {
-			query: Query{LabelSelector: "app=db"},
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Labels, to.Version = map[string]string{"app": "db"}, "11" }))))
-			},
-			want: []string{"ADDED default/a@11 at 11"},
-		},
-		"an object that leaves by a field": {
-			query: Query{FieldSelector: "spec.nodeName=node-1"},
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Node, to.Version = "node-2", "11" }))))
-			},
-			want: []string{"DELETED default/a@3 at 11"},
-		},
-		"a deletion outside the selection": {
-			query:  Query{LabelSelector: "app=web"},
-			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "b", 11))) },
-		},
-		"a deletion of a missing object": {
-			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "x", 11))) },
-		},
-		"the same state once more": {
-			change: func(t *testing.T, c *Cache) { must(t, c.Update(podObject(t, a))) },
-		},
-		"an object without a name, which could not be read": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, traits{Version: "11"})))
-			},
-		},
-		"a relist that finds nothing new": {
-			change: func(t *testing.T, c *Cache) { must(t, c.Replace(items(pod(t, "b", 4), podObject(t, a)), "20")) },
-		},
-		"a relist, in the order of versions": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(pod(t, "d", 9+3), pod(t, "c", 15), pod(t, "b", 14)), "20"))
-			},
-			want: []string{
-				"ADDED default/d@12 at 12", "MODIFIED default/b@14 at 14", "ADDED default/c@15 at 15", "DELETED default/a@3 at 20",
-			},
-		},
-		"a relist after a deletion and another of its name": {
-			change: func(t *testing.T, c *Cache) {
-				other := changed(func(to *traits) { to.UID, to.Version = "other", "15" })
-				must(t, c.Replace(items(podObject(t, other), pod(t, "b", 16)), "16"))
-			},
-			want: []string{"DELETED default/a@3 at 15", "ADDED default/a@15 at 15", "MODIFIED default/b@16 at 16"},
-		},
-		"a relist that finds another content at the same version": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 14)), "20"))
-			},
-			want: []string{"MODIFIED default/b@14 at 14", "MODIFIED default/a@3 at 20"},
-		},
-		"a relist that finds another content, by which an object leaves": {
-			query: Query{FieldSelector: "spec.nodeName=node-1"},
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "20"))
-			},
-			want: []string{"DELETED default/a@3 at 20"},
-		},
-		"a relist that finds another content, by which an object enters": {
-			query: Query{FieldSelector: "spec.nodeName=node-2"},
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "20"))
-			},
-			want: []string{"ADDED default/a@3 at 20"},
-		},
-		"a relist that finds another content at the feed's version": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "10"))
-			},
-			want: []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"},
-		},
-		"an event that repeats a version with another content": {
-			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Node = "node-2" }))))
-			},
-		},
-		"a relist at a lower version: a restored cluster": {
-			change: func(t *testing.T, c *Cache) { must(t, c.Replace(items(pod(t, "b", 4)), "9")) },
-			want:   []string{"RESET at 9", "ADDED default/b@4 at 4", "SYNCED at 9"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := syncedPods(t, 10, podObject(t, a), pod(t, "b", 4))
-			r := newReader(t, c, test.query)
-			r.drain(t)
-			r.rewritten = strings.Contains(name, "another content")
-			test.change(t, c)
-			checkSame(t, test.want, r.drain(t))
-		})
-	}
-}
+var separateNamespaces = []string{"a", "b", "b-c"}
 
-func TestWatcher_FirstBatchIsTheSelectionInOrder(t *testing.T) {
-	c := syncedPods(t, 10, pod(t, "b", 4), pod(t, "a", 3))
-	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"}, newReader(t, c, Query{}).drain(t))
-	checkSame(t, []string{"RESET at 10", "SYNCED at 10"}, newReader(t, c, Query{Name: "none"}).drain(t))
-}
-
-func TestLatestStates_SentOnlyToReadersBehindTheWindow(t *testing.T) {
-	c := podCache(10 * pod(t, "a", 1).Size())
-	must(t, c.Replace(items(pod(t, "a", 1)), "1"))
-	slow, fast := newReader(t, c, Query{}), newReader(t, c, Query{})
-	slow.drain(t)
-	fast.drain(t)
-	for version := 2; version < 100; version++ {
-		must(t, c.Update(pod(t, "a", version)))
-		checkSame(t, []string{fmt.Sprintf("MODIFIED default/a@%d at %[1]d", version)}, fast.drain(t))
-	}
-	checkSame(t, []string{"MODIFIED default/a@99 at 99"}, slow.drain(t))
-	must(t, c.Update(pod(t, "a", 100)))
-	checkSame(t, []string{"MODIFIED default/a@100 at 100"}, slow.drain(t))
-	if fast.resets != 1 {
-		t.Errorf("the fast reader received %d RESETs", fast.resets)
-	}
-}
-
-func TestWatcher_CatchesUpInBatches(t *testing.T) {
-	c := podCache(1 << 30)
-	must(t, c.Replace(nil, "1"))
-	r := newReader(t, c, Query{})
-	r.drain(t)
-	all := 3 * c.feed.limits.batch
-	for version := range all {
-		must(t, c.Update(pod(t, fmt.Sprint("pod-", version), 10+version)))
-	}
-	if lines := r.drain(t); len(lines) != all || len(r.held) != all {
-		t.Errorf("received %d changes", len(lines))
-	}
-}
-
-func TestWindow_IsBoundedInBytes(t *testing.T) {
-	one := pod(t, "a", 10).Size()
-	c := podCache(10 * one)
-	must(t, c.Replace(nil, "1"))
-	for version := 10; version < 99; version++ {
-		must(t, c.Update(pod(t, "a", version)))
-		if c.feed.window.bytes > 10*one || len(c.feed.window.changes) > 10 {
-			t.Fatalf("the window has %d changes of %d bytes, with a limit of %d", len(c.feed.window.changes), c.feed.window.bytes, 10*one)
+// TestMergedReaders_HoldTheStateOfEachNamespace changes namespaces at random, while readers of several of them come, resume at
+// earlier positions and switch to other namespaces. In each namespace a reader must hold exactly the content of its selection at
+// the version of its position there, and receive each event in order and once.
+func TestMergedReaders_HoldTheStateOfEachNamespace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &separate{holds: world{}, version: 7, waiting: make([][]func(), len(separateNamespaces))}
+		c.worlds = make([]world, c.version+1)
+		limits := someLimits.Draw(t, "limits")
+		for _, name := range separateNamespaces {
+			scope := cacheWithin(pods, limits)
+			scope.namespace = name
+			c.scopes = append(c.scopes, scope)
+			must(t, scope.Replace(nil, "7"))
 		}
-	}
-	size := 0
-	for _, change := range c.feed.window.changes {
-		size += change.size()
-	}
-	if size != c.feed.window.bytes {
-		t.Errorf("counted %d bytes of %d", c.feed.window.bytes, size)
-	}
-}
-
-func TestWindow_DeliversChangesLargerThanItself(t *testing.T) {
-	c := podCache(1)
-	must(t, c.Replace(nil, "1"))
-	r := newReader(t, c, Query{})
-	r.drain(t)
-	must(t, c.Add(pod(t, "a", 2)))
-	checkSame(t, []string{"ADDED default/a@2 at 2"}, r.drain(t))
-}
-
-func TestCache_DeliversPendingEventsBeforeItsEnd(t *testing.T) {
-	c := syncedPods(t, 10, pod(t, "a", 3))
-	current, late := newReader(t, c, Query{}), newReader(t, c, Query{})
-	current.drain(t)
-	must(t, c.Update(pod(t, "b", 11)))
-	gone := &discovery.ResourceGoneError{Resource: pods}
-	c.end(gone)
-	c.end(errors.New("another reason"))
-
-	lines, err := current.rest(t)
-	if !errors.Is(err, gone) {
-		t.Errorf("the watch ended with %v", err)
-	}
-	checkSame(t, []string{"ADDED default/b@11 at 11"}, lines)
-	if lines, err := late.rest(t); !errors.Is(err, gone) || len(lines) < 2 {
-		t.Errorf("a late reader received %v, %v", lines, err)
-	}
-	if err := c.ready(t.Context()); !errors.Is(err, gone) {
-		t.Errorf("Ready returned %v", err)
-	}
-}
-
-func TestCache_GetReturnsTheObjectOrNotFound(t *testing.T) {
-	c := syncedPods(t, 10, pod(t, "a", 3))
-	if object, err := c.Get("default", "a"); err != nil || object.ResourceVersion() != "3" {
-		t.Errorf("got %v, %v", object, err)
-	}
-	for _, place := range []key{{"default", "b"}, {"other", "a"}, {"", "a"}, {"default", ""}} {
-		if _, err := c.Get(place.namespace, place.name); !apierrors.IsNotFound(err) {
-			t.Errorf("%v: error %v", place, err)
+		t.Repeat(map[string]func(*rapid.T){
+			"put":        c.put,
+			"delete":     c.delete,
+			"follow":     c.follow,
+			"relist":     c.relist,
+			"bookmark":   c.bookmark,
+			"new reader": c.newReader,
+			"read":       func(t *rapid.T) { c.some(t, (*mergedReader).one) },
+			"resume":     func(t *rapid.T) { c.some(t, (*mergedReader).resume) },
+			"switch":     func(t *rapid.T) { c.some(t, (*mergedReader).rescope) },
+			"drain":      func(t *rapid.T) { c.some(t, (*mergedReader).drain) },
+			"list":       c.list,
+		})
+		for i := range c.scopes {
+			c.followAll(i)
 		}
-	}
-}
-
-func TestReady_ReturnsTheStateOfTheCache(t *testing.T) {
-	failure := &discovery.UnavailableError{Host: "here", Err: errors.New("refused")}
-	for name, test := range map[string]struct {
-		history func(*Cache)
-		want    error
-	}{
-		"nothing yet":                         {func(*Cache) {}, context.Canceled},
-		"the first attempt has failed":        {func(c *Cache) { c.recordFailure(failure) }, failure},
-		"it was reached after a failure":      {func(c *Cache) { c.recordFailure(failure); c.recordSuccess() }, context.Canceled},
-		"a snapshot is there":                 {func(c *Cache) { _ = c.Replace(nil, "1") }, nil},
-		"a failure after the first snapshot":  {func(c *Cache) { _ = c.Replace(nil, "1"); c.recordFailure(failure) }, nil},
-		"it has ended":                        {func(c *Cache) { _ = c.Replace(nil, "1"); c.end(ErrClosed) }, ErrClosed},
-		"it has ended before it had anything": {func(c *Cache) { c.recordFailure(failure); c.end(ErrClosed) }, ErrClosed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := podCache(1)
-			test.history(c)
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			if err := c.ready(ctx); !errors.Is(err, test.want) {
-				t.Errorf("error %v, want %v", err, test.want)
-			}
-		})
-	}
-}
-
-func TestCache_DeletesObjectsAfterARelist(t *testing.T) {
-	c := syncedPods(t, 10, pod(t, "a", 3))
-	must(t, c.Replace(items(pod(t, "a", 12)), "12"))
-	must(t, c.Delete(pod(t, "a", 13)))
-	if list := listOf(t, c, selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
-		t.Errorf("listed %v at %s", names(list.Objects), list.ResourceVersion)
-	}
-}
-
-// TestCache_ListThatUndoesChangesBeginsAnEpoch restores a backup from before version 20 into an
-// API server whose versions continue after it. Each kind of undone change shows in an object with a
-// version older than the cache's.
-func TestCache_ListThatUndoesChangesBeginsAnEpoch(t *testing.T) {
-	recreated := func(t *testing.T, version int) *Object {
-		return podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-of-another", Version: fmt.Sprint(version)})
-	}
-	for name, test := range map[string]struct {
-		before, restored []*Object
-		undone           bool
-	}{
-		"a change":                             {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 3)}, true},
-		"a deletion":                           {nil, []*Object{pod(t, "a", 3)}, true},
-		"a recreation":                         {[]*Object{recreated(t, 20)}, []*Object{pod(t, "a", 3)}, true},
-		"a creation, which becomes a deletion": {[]*Object{pod(t, "a", 20)}, nil, false},
-		"nothing":                              {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 20)}, false},
-		"a change, and one after the restore":  {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 1001)}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			faketime.Test(t, func(t *testing.T) {
-				c := syncedPods(t, 10, pod(t, "kept", 2))
-				for _, object := range test.before {
-					must(t, c.Update(object))
-				}
-				must(t, c.Bookmark("20"))
-				w := startedWatcher(t, c, Query{})
-				defer w.Close()
-				position := c.feed.position(time.Now())
-				must(t, c.Replace(items(append(test.restored, pod(t, "kept", 2))...), "1001"))
-
-				open, err := w.Next(t.Context())
-				if err != nil || (open.Events[0].Type == Reset) != test.undone {
-					t.Errorf("the open stream received %v, %v", describeAll(open.Events, describeEvent), err)
-				}
-				resumed := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: interval, Since: &position})
-				defer resumed.Close()
-				back, err := resumed.Next(t.Context())
-				if err != nil || (back.Events[0].Type == Reset) != test.undone {
-					t.Errorf("an earlier position received %v, %v", describeAll(back.Events, describeEvent), err)
-				}
-			})
-		})
-	}
-}
-
-func TestCache_RevisionDiffersAfterEveryChange(t *testing.T) {
-	renamed := func(t *testing.T) *Object {
-		return podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Node: "other"})
-	}
-	for name, change := range map[string]func(*testing.T, *Cache) error{
-		"a creation": func(t *testing.T, c *Cache) error { return c.Add(pod(t, "c", 11)) },
-		"an update":  func(t *testing.T, c *Cache) error { return c.Update(pod(t, "a", 11)) },
-		"a deletion": func(t *testing.T, c *Cache) error { return c.Delete(pod(t, "b", 11)) },
-		"a bookmark": func(_ *testing.T, c *Cache) error { return c.Bookmark("11") },
-		"a recreation": func(t *testing.T, c *Cache) error {
-			return c.Update(podObject(t, traits{Namespace: "default", Name: "a", UID: "other", Version: "11"}))
-		},
-		"a relist that finds a deletion": func(t *testing.T, c *Cache) error {
-			return c.Replace(items(pod(t, "a", 3)), "11")
-		},
-		"a relist that finds a deletion at the same version": func(t *testing.T, c *Cache) error {
-			return c.Replace(items(pod(t, "a", 3)), "10")
-		},
-		"a relist that finds another content at the same version": func(t *testing.T, c *Cache) error {
-			return c.Replace(items(renamed(t), pod(t, "b", 4)), "10")
-		},
-		"an older list, of a restored backup":     func(t *testing.T, c *Cache) error { return c.Replace(items(pod(t, "a", 3)), "5") },
-		"a history without objects that restarts": func(_ *testing.T, c *Cache) error { return c.Replace(nil, "5") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := syncedPods(t, 10, pod(t, "a", 3), pod(t, "b", 4))
-			before := c.Revision()
-			if c.Revision() != before {
-				t.Fatal("two revisions of one state differ")
-			}
-			must(t, change(t, c))
-			if c.Revision() == before {
-				t.Errorf("the revision is still %v", before)
-			}
-		})
-	}
-}
-
-func TestCache_RevisionDiffersAfterASecondDeletionAtOneVersion(t *testing.T) {
-	c := syncedPods(t, 10, pod(t, "a", 3), pod(t, "b", 4))
-	must(t, c.Delete(pod(t, "a", 11)))
-	before := c.Revision()
-	must(t, c.Delete(pod(t, "b", 11)))
-	if c.Revision() == before {
-		t.Errorf("the revision is still %v", before)
-	}
-}
-
-func TestCache_RevisionDiffersBetweenCachesOfTheSameObjects(t *testing.T) {
-	one, other := syncedPods(t, 10, pod(t, "a", 3)), syncedPods(t, 10, pod(t, "a", 3))
-	if one.Revision() == other.Revision() {
-		t.Errorf("both are %v", one.Revision())
-	}
-}
-
-// TestCache_RejectsSelectionsOfOtherCaches has caches of one resource. The indexes that a selection
-// uses are in the cache that it was made by.
-func TestCache_RejectsSelectionsOfOtherCaches(t *testing.T) {
-	c, other := syncedPods(t, 10, pod(t, "a", 3)), syncedPods(t, 10, pod(t, "a", 3))
-	own, foreign := selectFrom(t, c, Query{}), selectFrom(t, other, Query{})
-	for name, read := range map[string]func(context.Context, *Selection) error{
-		"List": func(ctx context.Context, sel *Selection) error { _, err := c.List(ctx, sel); return err },
-		"ListAt": func(ctx context.Context, sel *Selection) error {
-			_, err := c.ListAt(ctx, sel, Position{Version: "10"})
-			return err
-		},
-		"Watch": func(ctx context.Context, sel *Selection) error {
-			w := c.Watch(sel, WatchOptions{})
-			defer w.Close()
-			_, err := w.Next(ctx)
-			return err
-		},
-		"Rescope": func(ctx context.Context, sel *Selection) error {
-			w := c.Watch(own, WatchOptions{})
-			defer w.Close()
-			_, err := w.Next(ctx)
-			must(t, err)
-			w.Rescope(sel)
-			_, err = w.Next(ctx)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := read(t.Context(), own); err != nil {
-				t.Errorf("its own selection: %v", err)
-			}
-			if err := read(t.Context(), foreign); !errors.Is(err, ErrForeignSelection) {
-				t.Errorf("a selection of another cache: %v", err)
-			}
-		})
-	}
-}
-
-func TestCache_LogsItsSnapshots(t *testing.T) {
-	logged := captureLog(t)
-	c := podCache(1)
-	for _, snapshot := range []struct {
-		items   []any
-		version string
-		want    string
-	}{
-		{items(pod(t, "a", 3)), "10", `level=INFO msg="cache filled" resource=pods.v1 objects=1 seconds=`},
-		{items(pod(t, "a", 11), pod(t, "b", 12)), "20", `level=INFO msg="cache relisted" resource=pods.v1 objects=2 changes=2`},
-		{items(pod(t, "a", 2)), "5", `level=WARN msg="cache begins a new history: all its watchers get a RESET" resource=pods.v1 objects=1`},
-	} {
-		must(t, c.Replace(snapshot.items, snapshot.version))
-		if line := logged.take(); !strings.Contains(line, snapshot.want) || strings.Count(line, "\n") != 1 {
-			t.Errorf("the snapshot at %s: %q, want %s", snapshot.version, line, snapshot.want)
+		for _, reader := range c.readers {
+			reader.drain(t)
 		}
-	}
-	private := podCache(1)
-	private.isPrivate = true
-	must(t, private.Replace(items(pod(t, "a", 3)), "10"))
-	if line := logged.take(); line != "" {
-		t.Errorf("a private cache: %s", line)
-	}
-}
-
-func TestCache_LogsAListThatTakesLong(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		logged := captureLog(t)
-		c := podCache(1)
-		const line = `level=WARN msg="the list of the API server takes long, or fails" resource=pods.v1 seconds=`
-		want := func(after time.Duration, want string) {
-			t.Helper()
-			time.Sleep(after)
-			synctest.Wait()
-			if got := logged.take(); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Count(got, "\n") > 1 {
-				t.Errorf("the log has %q, want %q", got, want)
-			}
-		}
-		c.listStarted("")
-		want(29*time.Second, "")
-		want(2*time.Second, line+"30")
-		c.recordFailure(errors.New("the storage is (re)initializing"))
-		c.listStarted("")
-		want(30*time.Second, line+`60 error="the storage is (re)initializing"`)
-		must(t, c.Replace(items(pod(t, "a", 3)), "10"))
-		logged.take()
-		want(10*time.Minute, "")
-		c.listStarted("10") // a relist
-		c.end(errors.New("unused"))
-		want(10*time.Minute, "")
 	})
+}
+
+func (c *separate) next() int {
+	c.version++
+	c.worlds = append(c.worlds, maps.Clone(c.holds))
+	return c.version
+}
+
+// later makes the cache of a namespace receive a change some time later. The world must be the one after the change.
+func (c *separate) later(namespace string, change func(*scopeCache)) {
+	c.worlds[c.version] = maps.Clone(c.holds)
+	i := slices.Index(separateNamespaces, namespace)
+	c.waiting[i] = append(c.waiting[i], func() { change(c.scopes[i]) })
+}
+
+func (c *separate) put(t *rapid.T) {
+	place := aPlace.Draw(t, "place")
+	last, existed := c.holds[place]
+	if !existed {
+		c.uids++
+		last.UID = fmt.Sprint("u", c.uids)
+	}
+	c.holds[place] = someTraits(t, place, last.UID, c.next())
+	object := podObject(t, c.holds[place])
+	c.later(place.namespace, func(scope *scopeCache) { must(t, scope.Update(object)) })
+}
+
+func (c *separate) delete(t *rapid.T) {
+	place := aPlace.Draw(t, "place")
+	last, existed := c.holds[place]
+	if !existed {
+		return
+	}
+	last.Version = fmt.Sprint(c.next())
+	delete(c.holds, place)
+	object := podObject(t, last)
+	c.later(place.namespace, func(scope *scopeCache) { must(t, scope.Delete(object)) })
+}
+
+func (c *separate) follow(t *rapid.T) {
+	if i := c.aScope(t); len(c.waiting[i]) > 0 {
+		c.waiting[i][0]()
+		c.waiting[i] = c.waiting[i][1:]
+	}
+}
+
+func (c *separate) followAll(i int) {
+	for _, change := range c.waiting[i] {
+		change()
+	}
+	c.waiting[i] = nil
+}
+
+// relist makes a namespace skip the changes that it has not received.
+func (c *separate) relist(t *rapid.T) {
+	i := c.aScope(t)
+	var objects []*Object
+	for _, state := range c.holds.selected(t, Query{Namespace: separateNamespaces[i]}) {
+		objects = append(objects, podObject(t, state))
+	}
+	c.waiting[i] = nil
+	must(t, c.scopes[i].Replace(items(objects...), fmt.Sprint(c.version)))
+}
+
+func (c *separate) bookmark(t *rapid.T) {
+	i := c.aScope(t)
+	c.followAll(i)
+	must(t, c.scopes[i].Bookmark(fmt.Sprint(c.version)))
+}
+
+func (c *separate) aScope(t *rapid.T) int { return rapid.IntRange(0, len(c.scopes)-1).Draw(t, "scope") }
+
+// view returns a cache of some of the namespaces.
+func (c *separate) view(t *rapid.T) *Cache {
+	var scopes []*scopeCache
+	for len(scopes) == 0 {
+		for i, included := range rapid.SliceOfN(rapid.Bool(), len(c.scopes), len(c.scopes)).Draw(t, "view") {
+			if included {
+				scopes = append(scopes, c.scopes[i])
+			}
+		}
+	}
+	return newCache(pods, scopes...)
+}
+
+func (c *separate) newReader(t *rapid.T) {
+	r := &mergedReader{of: c, view: c.view(t), query: Query{
+		LabelSelector: rapid.OneOf(rapid.Just(""), aRequirement).Draw(t, "labels"), Filter: aFilter.Draw(t, "filter"),
+	}}
+	r.watch(t, nil)
+	c.readers = append(c.readers, r)
+}
+
+func (c *separate) some(t *rapid.T, do func(*mergedReader, *rapid.T)) {
+	if len(c.readers) > 0 {
+		do(rapid.SampledFrom(c.readers).Draw(t, "reader"), t)
+	}
+}
+
+// list reads lists in all ways, and compares them with each other and with the world.
+func (c *separate) list(t *rapid.T) {
+	view, query := c.view(t), Query{LabelSelector: rapid.OneOf(rapid.Just(""), aRequirement).Draw(t, "labels")}
+	sel, err := view.Select(t.Context(), query)
+	must(t, err)
+	snapshot, err := view.List(t.Context(), sel)
+	must(t, err)
+	want := c.selectedAt(t, view, query, snapshot.Position)
+	if got := describeAll(snapshot.Objects, describeObject); !slices.Equal(got, want) {
+		t.Fatalf("the list of %v has %q, want %q", view.Namespaces(), got, want)
+	}
+	again, err := view.ListAt(t.Context(), sel, snapshot.Position)
+	if errors.Is(err, ErrForgotten) {
+		return
+	}
+	must(t, err)
+	var pages []*Object
+	var after ObjectName
+	for more := true; more; {
+		var page []*Object
+		page, more, err = view.ListBehind(t.Context(), sel, snapshot.Position, after, rapid.IntRange(1, 4).Draw(t, "page"), rapid.SampledFrom([]int{1, 1000, maxInt}).Draw(t, "bytes"))
+		must(t, err)
+		if pages = append(pages, page...); len(page) > 0 {
+			last := page[len(page)-1]
+			after = ObjectName{Namespace: last.Namespace(), Name: last.Name()}
+		}
+	}
+	var names []ObjectName
+	for _, object := range snapshot.Objects {
+		names = append(names, ObjectName{Namespace: object.Namespace(), Name: object.Name()})
+	}
+	named, err := view.ListNamed(t.Context(), snapshot.Position, names, maxInt)
+	must(t, err)
+	for name, objects := range map[string][]*Object{"ListAt": again.Objects, "ListBehind": pages, "ListNamed": named} {
+		if got := describeAll(objects, describeObject); !slices.Equal(got, want) {
+			t.Fatalf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// selectedAt returns what a selection has in each namespace of a view at the version that was read there.
+func (c *separate) selectedAt(t tester, view *Cache, query Query, at Position) (want []string) {
+	for _, scope := range view.scopes {
+		position, known := at.In(scope.namespace)
+		if !known {
+			t.Fatalf("the position %+v has nothing of %s", at, scope.namespace)
+		}
+		query.Namespace = scope.namespace
+		want = append(want, c.worlds[max(7, numberOf(position.Through))].describeSelected(t, query)...)
+	}
+	return want
+}
+
+// mergedReader is a reader of some namespaces.
+type mergedReader struct {
+	of      *separate
+	view    *Cache
+	query   Query
+	watcher *Watcher
+	state   mergedState
+	points  []mergedState // that it can return to
+}
+
+// mergedState is what a reader has.
+type mergedState struct {
+	view *Cache
+	at   Position
+	// through is the version that was read if the view has one namespace: see Batch.
+	through string
+	held    map[string]string // descriptions, by key
+	synced  bool
+	seen    map[string]int // the newest version in each namespace
+	bottom  map[string]int // the version of the last bookmark in each namespace: no event is at or below it
+}
+
+func (s mergedState) clone() mergedState {
+	s.held, s.seen, s.bottom = maps.Clone(s.held), maps.Clone(s.seen), maps.Clone(s.bottom)
+	return s
+}
+
+func (r *mergedReader) watch(t tester, since *Position) {
+	sel, err := r.view.Select(context.Background(), r.query)
+	must(t, err)
+	r.watcher = r.view.Watch(sel, WatchOptions{Bookmarks: time.Hour, Since: since})
+}
+
+// one reads one batch, if there is any.
+func (r *mergedReader) one(t *rapid.T) { r.read(t) }
+
+func (r *mergedReader) read(t *rapid.T) bool {
+	batch, err := r.watcher.NextUntil(t.Context(), closed)
+	if errors.Is(err, ErrInterrupted) {
+		return false
+	}
+	must(t, err)
+	for i, event := range batch.Events {
+		r.apply(t, event)
+		position, ok := batch.PositionAfter(i)
+		if !ok {
+			continue
+		}
+		r.state.at, r.state.through, r.state.view = position, batch.Through, r.view
+		r.points = append(r.points, r.state.clone())
+		if event.Type != Bookmark && event.Type != Synced {
+			continue
+		}
+		r.check(t, "at a bookmark")
+		for _, scope := range r.view.scopes {
+			at, _ := position.In(scope.namespace)
+			r.state.bottom[scope.namespace] = numberOf(at.Version)
+		}
+		if got := numberOf(event.ResourceVersion); event.Type == Bookmark && got != numberOf(position.Version) {
+			t.Fatalf("a bookmark at %d has the position %+v", got, position)
+		}
+	}
+	return true
+}
+
+func (r *mergedReader) apply(t *rapid.T, event Event) {
+	switch event.Type {
+	case Reset:
+		r.state = mergedState{held: map[string]string{}, seen: map[string]int{}, bottom: map[string]int{}}
+	case Synced:
+		r.state.synced = true
+	case Added, Modified, Deleted:
+		namespace, version := event.Object.Namespace(), numberOf(event.ResourceVersion)
+		if !slices.Contains(r.view.names(), namespace) {
+			t.Fatalf("an event of %s", event.Object.Key())
+		}
+		if version <= r.state.bottom[namespace] || r.state.synced && version < r.state.seen[namespace] {
+			t.Fatalf("%v of %s at %d, after a bookmark at %d and events at %d", event.Type, event.Object.Key(), version, r.state.bottom[namespace], r.state.seen[namespace])
+		}
+		r.state.seen[namespace] = version
+		if delete(r.state.held, event.Object.Key()); event.Type != Deleted {
+			r.state.held[event.Object.Key()] = describeObject(event.Object)
+		}
+	}
+}
+
+// names returns the namespaces of a view of scopes.
+func (c *Cache) names() (names []string) {
+	for _, scope := range c.scopes {
+		names = append(names, scope.namespace)
+	}
+	return names
+}
+
+// check compares what the reader holds with the world at its position.
+func (r *mergedReader) check(t tester, when string) {
+	if !r.state.synced {
+		t.Fatalf("%s: no SYNCED", when)
+	}
+	at := r.state.at
+	if at.Namespaces == nil && r.state.through != "" {
+		at.Version = r.state.through
+	}
+	want := r.of.selectedAt(t, r.view, r.query, at)
+	got := slices.Sorted(maps.Values(r.state.held))
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Fatalf("%s: the reader of %v holds\n%s\nwant\n%s\nat %+v", when, r.view.names(), strings.Join(got, "\n"), strings.Join(want, "\n"), r.state.at)
+	}
+}
+
+// resume continues at an earlier point, after which the reader holds what it held there.
+func (r *mergedReader) resume(t *rapid.T) {
+	if len(r.points) == 0 {
+		return
+	}
+	point := rapid.SampledFrom(r.points).Draw(t, "point").clone()
+	r.watcher.Close()
+	if !slices.Equal(point.view.scopes, r.view.scopes) && rapid.Bool().Draw(t, "in its namespaces") {
+		r.view = point.view
+	}
+	if !slices.Equal(point.view.scopes, r.view.scopes) {
+		point = mergedState{held: map[string]string{"nothing": "of these namespaces"}}
+		r.state = point
+		r.watch(t, nil)
+		return
+	}
+	r.state = point
+	r.watch(t, &point.at)
+}
+
+// rescope switches to other namespaces.
+func (r *mergedReader) rescope(t *rapid.T) {
+	r.view = r.of.view(t)
+	sel, err := r.view.Select(t.Context(), r.query)
+	must(t, err)
+	r.watcher.Restart(sel)
+	r.state = mergedState{}
+}
+
+// drain reads everything, and a bookmark.
+func (r *mergedReader) drain(t *rapid.T) {
+	r.watcher.Flush()
+	for range 100_000 {
+		if !r.read(t) {
+			if r.watcher.IsFlushing() {
+				t.Fatal("the watcher does not end to flush")
+			}
+			r.check(t, "in the end")
+			return
+		}
+	}
+	t.Fatal("the watcher has no end of events")
 }

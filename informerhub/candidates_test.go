@@ -103,7 +103,7 @@ func TestCache_TooCostlyFilterIsABadRequest(t *testing.T) {
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "for all objects together") {
 		t.Errorf("the list's error is %v", err)
 	}
-	w := c.Watch(all, WatchOptions{Bookmarks: interval})
+	w := c.watch(all, WatchOptions{Bookmarks: interval})
 	defer w.Close()
 	for err = nil; err == nil; {
 		var batch Batch
@@ -139,7 +139,7 @@ func TestWatcher_DeliversTransitionsOfAFilter(t *testing.T) {
 	must(t, c.Delete(on(t, "a", "n2", 14)))
 	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "b", UID: "uid-b", Version: "15", Node: "n1"})))
 	want := []string{"ADDED default/b@11 at 11", "MODIFIED default/b@12 at 12", "DELETED default/a@1 at 13"}
-	for _, w := range []*Watcher{one, two} {
+	for _, w := range []*scopeWatcher{one, two} {
 		checkSame(t, append(want, "MODIFIED default/b@15 at 15"), nextLines(t, w))
 	}
 	checkSame(t, append(want, "DELETED default/b@12 at 15"), nextLines(t, labelled))
@@ -193,7 +193,7 @@ func aWholePod(t testing.TB) *corev1.Pod {
 }
 
 // warnedOf returns the warnings of the next batch.
-func warnedOf(t *testing.T, w *Watcher) []string {
+func warnedOf(t *testing.T, w *scopeWatcher) []string {
 	t.Helper()
 	batch, err := w.Next(t.Context())
 	if err != nil {
@@ -218,8 +218,8 @@ func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
 		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`)}
-		first, second := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval}), c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
-		for _, w := range []*Watcher{first, second} {
+		first, second := c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval}), c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
+		for _, w := range []*scopeWatcher{first, second} {
 			defer w.Close()
 			checkSame(t, []string{noValue(1, 2, "default/b")}, warnedOf(t, w))
 		}
@@ -227,7 +227,7 @@ func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 		must(t, c.Update(unlabelled(t, "c", 11)))
 		must(t, c.Update(unlabelled(t, "c", 12)))
 		must(t, c.Update(on(t, "d", "n1", 13)))
-		for _, w := range []*Watcher{first, second} {
+		for _, w := range []*scopeWatcher{first, second} {
 			checkSame(t, []string{noValue(2, 3, "default/c, …")}, warnedOf(t, w))
 		}
 		must(t, c.Update(unlabelled(t, "a", 14))) // DELETED from the selection
@@ -244,7 +244,7 @@ func TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
 		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`), Namespaces: []string{}}
-		w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
+		w := c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
 		defer w.Close()
 		checkSame(t, nil, warnedOf(t, w))
 		time.Sleep(interval)
@@ -252,7 +252,7 @@ func TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync(t *testing.T) {
 		w.Rescope(selectFrom(t, c, query))
 		checkSame(t, []string{noValue(1, 2, "default/b")}, warnedOf(t, w))
 
-		back := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval, Since: &Position{Version: "1", Epoch: c.feed.epoch.id}})
+		back := c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval, Since: &Position{Version: "1", Epoch: c.feed.epoch.id}})
 		defer back.Close()
 		must(t, c.Update(unlabelled(t, "c", 11)))
 		c.feed.window.restart(c.feed.last+1, "11") // only the log reaches back

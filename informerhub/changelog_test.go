@@ -12,7 +12,7 @@ import (
 // a caller selects. After an outage, a relist takes it to 40. Meanwhile another replica has
 // delivered events up to 20 to the caller: a got the label, and the pod between was created, which
 // was deleted at 25. The pod gone was deleted at 40.
-func relistedOver(t *testing.T, known bool) *Cache {
+func relistedOver(t *testing.T, known bool) *scopeCache {
 	t.Helper()
 	c := syncedPods(t, 10, labelled(t, "a", "other", 5), labelled(t, "gone", "web", 6))
 	if known {
@@ -24,7 +24,7 @@ func relistedOver(t *testing.T, known bool) *Cache {
 	return c
 }
 
-func leap(t *testing.T, c *Cache) {
+func leap(t *testing.T, c *scopeCache) {
 	t.Helper()
 	must(t, c.Replace(items(labelled(t, "a", "other", 30), pod(t, "b", 15)), "40"))
 }

@@ -39,7 +39,7 @@ func TestHub_StartsNoCacheWithAnotherScopeOrKind(t *testing.T) {
 
 // definedWidgets returns a hub with a synced cache of widgets, and the watch of their definition,
 // which has the UID "u" and the generation 1.
-func definedWidgets(t *testing.T) (*fakeapi.Server, *Watcher, *fakeapi.Call) {
+func definedWidgets(t *testing.T) (*fakeapi.Server, *scopeWatcher, *fakeapi.Call) {
 	t.Helper()
 	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
 	calls := make(fakeapi.Calls)

@@ -25,6 +25,16 @@ func (e *SnapshotError) Error() string {
 
 func (e *SnapshotError) Unwrap() error { return e.Err }
 
+// ScopeError is the error for a namespace that the hub does not cache, or no longer.
+type ScopeError struct {
+	Resource  Resource
+	Namespace string
+}
+
+func (e *ScopeError) Error() string {
+	return fmt.Sprintf("the service does not cache %s in the namespace %q any more: try again", e.Resource.GroupResource(), e.Namespace)
+}
+
 // errNoSnapshot is the error of a slow API server that has not failed.
 var errNoSnapshot = errors.New("the API server has not sent all of it")
 

@@ -65,6 +65,14 @@ type Batch struct {
 	unresumable bool // a stream cannot be resumed after the batch
 	unvalued    unvaluedCount
 	shared      *sharedBatch
+	// part is what the batch was before it was merged with those of other namespaces; nil for a batch that was not.
+	part *batchPart
+}
+
+// batchPart is a batch of one of several namespaces, and the place of that namespace in the merged position.
+type batchPart struct {
+	Batch
+	index int
 }
 
 // PositionAfter returns the position after one of the events. It reports false where a stream
@@ -72,6 +80,9 @@ type Batch struct {
 // and within changes that were applied in one step.
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
+	case b.part != nil && i < len(b.part.Events):
+		position, resumable := b.part.PositionAfter(i)
+		return b.Position.with(b.part.index, position), resumable && !b.unresumable
 	case i == len(b.Events)-1:
 		return b.withDeletion(b.Position, i), !b.unresumable
 	case b.snapshot || b.compacted || b.rescoped || b.Events[i].step == b.Events[i+1].step:
@@ -148,32 +159,6 @@ func (e Event) EncodedPatch(encoding object.PatchEncoding) []byte {
 	return e.Object.EncodedPatch(e.Before, encoding)
 }
 
-// Position is the progress of a stream, in terms that every replica understands: everything up to a
-// resource version has been delivered. Resume tokens are made from it.
-type Position struct {
-	Version string
-	// Deletion is the last of several deletions at a newer version, if some of these have been
-	// delivered too; zero otherwise. The deletions at one version come in the same order at every
-	// replica, because etcd orders them. A replica that knows this deletion continues after it, and
-	// another one sends the deletions again.
-	Deletion Deletion
-	// Unchecked is a version before Version, if deletions since then may be missing: the replica's watch
-	// had just begun. The replica itself finds them. Another one that knows of deletions which can be
-	// missing begins with Reset. Empty otherwise.
-	Unchecked string
-	// Epoch is the epoch of the replica that issued the position, and Issued the time of issue, in
-	// Unix seconds. They distinguish a position that can be resumed from one in a history that was
-	// undone since (an API server's store restored from a backup).
-	Epoch  uint64
-	Issued int64
-}
-
-// Deletion identifies the deletion of an object.
-type Deletion struct {
-	Version string // of the deletion
-	UID     string
-}
-
 // batchCache is the set of batches that the watchers of one watcher group read between two
 // wake-ups. Watchers with the same selection and cursor share one batch, which is matched and
 // encoded once for all of them.
@@ -215,7 +200,7 @@ func (r *batchCache) share(key batchKey, begin func() *sharedBatch) *sharedBatch
 // sharedBatch is a batch that several watchers make together, with the values that are derived from
 // it. A batch of one watcher alone has the same type, and Batch.shared is nil.
 type sharedBatch struct {
-	mu    sync.Mutex // guards the fields below; see Watcher.finish
+	mu    sync.Mutex // guards the fields below; see scopeWatcher.finish
 	rest  readResult // what is not matched yet
 	batch Batch      // never changed once it is made
 	made  bool

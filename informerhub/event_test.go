@@ -11,7 +11,7 @@ import (
 
 // nextBefore returns the events of the next batch as "version<before", or "version" if the state
 // before is unknown.
-func nextBefore(t *testing.T, w *Watcher) []string {
+func nextBefore(t *testing.T, w *scopeWatcher) []string {
 	t.Helper()
 	batch, err := w.Next(t.Context())
 	if err != nil {

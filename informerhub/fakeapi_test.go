@@ -20,7 +20,7 @@ func hubOf(t *testing.T, config *rest.Config) *Hub {
 
 // asking is the result of a call of Hub.Cache.
 type asking struct {
-	cache *Cache
+	cache *scopeCache
 	err   error
 }
 
@@ -28,7 +28,15 @@ func ask(ctx context.Context, hub *Hub, resource Resource) <-chan asking {
 	answered := make(chan asking, 1)
 	go func() {
 		cache, err := hub.Cache(ctx, resource)
-		answered <- asking{cache, err}
+		answered <- asking{onlyScope(cache), err}
 	}()
 	return answered
+}
+
+// onlyScope returns the only scope of a cache; nil for nil.
+func onlyScope(cache *Cache) *scopeCache {
+	if cache == nil {
+		return nil
+	}
+	return cache.scopes[0]
 }

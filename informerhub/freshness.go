@@ -70,13 +70,13 @@ type following struct {
 }
 
 // Freshness returns how current the cache is.
-func (c *Cache) Freshness() Freshness {
+func (c *scopeCache) Freshness() Freshness {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.freshnessLocked()
 }
 
-func (c *Cache) freshnessLocked() Freshness {
+func (c *scopeCache) freshnessLocked() Freshness {
 	complete, allowed := c.completeAsOfLocked(), maxUnconfirmed
 	if c.following.current {
 		allowed = maxSilence
@@ -85,7 +85,7 @@ func (c *Cache) freshnessLocked() Freshness {
 }
 
 // completeAsOfLocked returns the time as of which the cache is complete.
-func (c *Cache) completeAsOfLocked() time.Time {
+func (c *scopeCache) completeAsOfLocked() time.Time {
 	asOf := c.following.asOf
 	if !c.following.current {
 		return asOf
@@ -102,7 +102,7 @@ func (c *Cache) completeAsOfLocked() time.Time {
 
 // followed returns how current the cache is, how it follows the API server, and whether it has a
 // snapshot.
-func (c *Cache) followed() (fresh Freshness, how following, synced bool) {
+func (c *scopeCache) followed() (fresh Freshness, how following, synced bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.freshnessLocked(), c.following, c.state.synced
@@ -110,13 +110,13 @@ func (c *Cache) followed() (fresh Freshness, how following, synced bool) {
 
 // recordRefusalLocked records whether an attempt to list has failed with a response of the API
 // server.
-func (c *Cache) recordRefusalLocked(err error) {
+func (c *scopeCache) recordRefusalLocked(err error) {
 	var status apierrors.APIStatus
 	c.following.refused = errors.As(err, &status)
 }
 
 // watchClosed records that no watch is open, because one has ended or is about to be opened.
-func (c *Cache) watchClosed() {
+func (c *scopeCache) watchClosed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.asOf = c.completeAsOfLocked()
@@ -126,7 +126,7 @@ func (c *Cache) watchClosed() {
 
 // listStarted records that a list was requested. Without a version its state is that of now; with
 // a version it may be as old as the version.
-func (c *Cache) listStarted(version string) {
+func (c *scopeCache) listStarted(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.listing, c.following.listedAsOf = true, time.Time{}
@@ -141,7 +141,7 @@ func (c *Cache) listStarted(version string) {
 
 // watchOpened records that a watch is open, over a link; nil if that is unknown. An open watch does
 // not show how current it is: missed events may still be in transit.
-func (c *Cache) watchOpened(lists bool, over *link) {
+func (c *scopeCache) watchOpened(lists bool, over *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.open, c.following.link = true, over
@@ -153,7 +153,7 @@ func (c *Cache) watchOpened(lists bool, over *link) {
 }
 
 // listAppliedLocked records that a list was applied.
-func (c *Cache) listAppliedLocked() {
+func (c *scopeCache) listAppliedLocked() {
 	asOf := c.following.listedAsOf
 	if !c.following.listing {
 		asOf = time.Now() // it was not requested here
@@ -167,7 +167,7 @@ func (c *Cache) listAppliedLocked() {
 
 // startedAfterLocked records that a list or watch was started, and that the cache has every deletion up
 // to a version.
-func (c *Cache) startedAfterLocked(version string) {
+func (c *scopeCache) startedAfterLocked(version string) {
 	if c.feed.unchecked == "" || object.Older(version, c.feed.unchecked) {
 		c.feed.unchecked = version
 	}
@@ -176,7 +176,7 @@ func (c *Cache) startedAfterLocked(version string) {
 
 // markUncertain records that data which arrives over a link from now on may have been delayed since
 // the given time.
-func (c *Cache) markUncertain(over *link, since time.Time) {
+func (c *scopeCache) markUncertain(over *link, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.following.link != nil && c.following.link != over {

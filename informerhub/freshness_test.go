@@ -36,7 +36,7 @@ func (f *farther) progress(context.Context, string, func(watch.Event) bool) (str
 }
 
 // followingCache returns a cache at version 10 whose API server is at another version.
-func followingCache(t *testing.T, version string) *Cache {
+func followingCache(t *testing.T, version string) *scopeCache {
 	t.Helper()
 	c := syncedPods(t, 10)
 	c.history = &farther{version: version}
@@ -45,7 +45,7 @@ func followingCache(t *testing.T, version string) *Cache {
 	return c
 }
 
-func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
+func wantStale(t *testing.T, c *scopeCache, when string, want bool) Freshness {
 	t.Helper()
 	synctest.Wait()
 	fresh := c.Freshness()
@@ -195,39 +195,41 @@ func TestStatus_RelistingSinceIsTheStartOfTheRelist(t *testing.T) {
 // errors.
 func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &discovery.UnavailableError{Err: errors.New("refused")}
-	current := func(t *testing.T) *Cache {
+	current := func(t *testing.T) *scopeCache {
 		c := followingCache(t, "10")
 		c.watchOpened(false, nil)
 		wantStale(t, c, "to begin with", false)
 		return c
 	}
-	lost := func(err error) func(*testing.T) *Cache {
-		return func(t *testing.T) *Cache {
+	lost := func(err error) func(*testing.T) *scopeCache {
+		return func(t *testing.T) *scopeCache {
 			c := current(t)
 			c.watchClosed()
 			c.recordFailure(err)
 			return c
 		}
 	}
-	unsynced := func(*testing.T) *Cache { return newCache(pods, defaultLimits(defaultWindowBytes), &activity{}) }
+	unsynced := func(*testing.T) *scopeCache {
+		return newScopeCache(pods, defaultLimits(defaultWindowBytes), &activity{})
+	}
 	for name, test := range map[string]struct {
-		caches []func(*testing.T) *Cache
+		caches []func(*testing.T) *scopeCache
 		stale  bool
 	}{
 		"no cache":                               {nil, false},
-		"current":                                {[]func(*testing.T) *Cache{current}, false},
-		"without a snapshot":                     {[]func(*testing.T) *Cache{unsynced, current}, false},
-		"one that the service may not list":      {[]func(*testing.T) *Cache{current, lost(forbidden)}, false},
-		"none that the service may list":         {[]func(*testing.T) *Cache{lost(forbidden), lost(forbidden)}, true},
-		"one that has lost the API server":       {[]func(*testing.T) *Cache{current, lost(away)}, true},
-		"one that has lost it, one not its list": {[]func(*testing.T) *Cache{lost(forbidden), lost(away)}, true},
+		"current":                                {[]func(*testing.T) *scopeCache{current}, false},
+		"without a snapshot":                     {[]func(*testing.T) *scopeCache{unsynced, current}, false},
+		"one that the service may not list":      {[]func(*testing.T) *scopeCache{current, lost(forbidden)}, false},
+		"none that the service may list":         {[]func(*testing.T) *scopeCache{lost(forbidden), lost(forbidden)}, true},
+		"one that has lost the API server":       {[]func(*testing.T) *scopeCache{current, lost(away)}, true},
+		"one that has lost it, one not its list": {[]func(*testing.T) *scopeCache{lost(forbidden), lost(away)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
-				hub := &Hub{activity: &activity{}, caches: make(map[Resource]*runningCache)}
+				hub := &Hub{activity: &activity{}, caches: make(map[reflected]*runningCache)}
 				hub.activity.record()
 				for i, make := range test.caches {
-					hub.caches[Resource{Name: strconv.Itoa(i)}] = &runningCache{cache: make(t)}
+					hub.caches[reflected{resource: Resource{Name: strconv.Itoa(i)}}] = &runningCache{cache: make(t)}
 				}
 				time.Sleep(2 * maxUnconfirmed)
 				if fresh := hub.Freshness(); fresh.Stale != test.stale {
@@ -251,7 +253,7 @@ func TestHubFreshness_CountsResourceAgainWhenListed(t *testing.T) {
 }
 
 // pinged returns a link on which data has arrived just now, and which is pinged when it is idle.
-func pinged(c *Cache) *link {
+func pinged(c *scopeCache) *link {
 	over := &link{client: &activity{pings: true, paused: c.markUncertain}}
 	over.record()
 	return over
@@ -343,12 +345,12 @@ func TestFreshness_ContactIsThatOfTheWatchsOwnLink(t *testing.T) {
 // What a cache finds when it catches up has happened while it could not know: until a watcher has it, the
 // watcher is as of the time before.
 func TestWatcher_ContactIsBeforeWhatACatchUpHasFound(t *testing.T) {
-	for name, find := range map[string]func(*testing.T, *Cache){
-		"by a list": func(t *testing.T, c *Cache) {
+	for name, find := range map[string]func(*testing.T, *scopeCache){
+		"by a list": func(t *testing.T, c *scopeCache) {
 			c.listStarted("")
 			must(t, c.Replace([]any{pod(t, "a", 19), pod(t, "b", 20)}, "20"))
 		},
-		"by a watch": func(t *testing.T, c *Cache) {
+		"by a watch": func(t *testing.T, c *scopeCache) {
 			c.watchOpened(false, nil)
 			must(t, c.Update(pod(t, "a", 19)))
 			must(t, c.Update(pod(t, "b", 20)))

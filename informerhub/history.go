@@ -44,7 +44,7 @@ const historySeconds = 3
 // backfiller extends the log of a cache's feed back, from the API server's watch history, for
 // watchers that resume.
 type backfiller struct {
-	cache *Cache
+	cache *scopeCache
 
 	mu             sync.Mutex // held while history is requested, and guards the fields below
 	silentAt       time.Time  // when the API server last failed to return its history

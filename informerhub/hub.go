@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"go.opentelemetry.io/otel/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
@@ -52,6 +55,8 @@ type Options struct {
 	PrivateBytes int
 	// Tracer begins the traces of lists and watches. Default: none.
 	Tracer trace.Tracer
+	// Scopes decides which namespaces are cached. Default: all, by one Reflector for each resource.
+	Scopes Scopes
 }
 
 const (
@@ -82,16 +87,31 @@ type Hub struct {
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
-	caches  map[Resource]*runningCache
+	caches  map[reflected]*runningCache
+	views   map[viewKey]weak.Pointer[Cache] // of several namespaces, or of one
 	private map[*Private]struct{}
 	pinned  map[Resource]bool // not evicted when idle
 	started int64             // see Totals
 	unused  int64
 }
 
+// reflected identifies what one Reflector lists and watches.
+type reflected struct {
+	resource Resource
+	scope    scope
+}
+
+// viewKey identifies what a Cache has.
+type viewKey struct {
+	resource   Resource
+	namespaces listkey.Key[string]
+}
+
 // runningCache is a cache that is fed by a Reflector.
 type runningCache struct {
-	cache    *Cache
+	of       reflected
+	cache    *scopeCache
+	whole    *Cache        // the cache as that of the whole resource; nil if it is that of a namespace
 	stop     chan struct{} // closed to end the cache
 	lastUsed time.Time     // guarded by the hub's mu
 	idle     *time.Timer   // ends the cache if it is unused
@@ -135,7 +155,8 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		options:  options,
 		resolver: resolver,
 		schemas:  discovery.NewSchemas(resolver.RESTClient()),
-		caches:   make(map[Resource]*runningCache),
+		caches:   make(map[reflected]*runningCache),
+		views:    make(map[viewKey]weak.Pointer[Cache]),
 		private:  make(map[*Private]struct{}),
 		pinned:   make(map[Resource]bool),
 
@@ -176,14 +197,16 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 	return h.schemas.Get(ctx, resource)
 }
 
-// Cache returns the cache of a resource, ready to be read. The first call for a resource starts the
-// cache and waits up to [Options].SnapshotTimeout for its first snapshot. Cache fails with a
+// Cache returns the cache of a resource in some of its namespaces, ready to be read; none are all that [Options].Scopes allows. The
+// first call for a resource, or a namespace, starts its Reflector
+// and waits up to [Options].SnapshotTimeout for its first snapshot. Cache fails with a
 // [discovery.UnavailableError] while the API server is unreachable, with a [SnapshotError] if the
-// API server refuses or does not send the snapshot, and with a [discovery.ResourceGoneError] if the
+// API server refuses or does not send the snapshot, with a [ScopeError] if one of the namespaces is not cached,
+// and with a [discovery.ResourceGoneError] if the
 // API server does not serve the resource as described. It also fails for a resource that must not be
-// cached.
-func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
-	cache, err := h.Start(ctx, resource)
+// cached. Where the whole resource is cached, the cache has all namespaces.
+func (h *Hub) Cache(ctx context.Context, resource Resource, namespaces ...string) (*Cache, error) {
+	cache, err := h.Start(ctx, resource, namespaces...)
 	if err != nil {
 		return nil, err
 	}
@@ -192,61 +215,125 @@ func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 
 // Start returns the cache of a resource, as Cache does, but does not wait for its first snapshot.
 // See [Cache.Ready].
-func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
+func (h *Hub) Start(ctx context.Context, resource Resource, namespaces ...string) (*Cache, error) {
 	if !resource.Cacheable() {
 		return nil, fmt.Errorf("%s are not cached; read them at the API server", resource)
 	}
-	if !resource.BuiltIn() && !h.hasCache(resource) {
+	cached, err := h.Namespaces(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	names, err := namesToCache(resource, cached, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if !resource.BuiltIn() && !h.hasCache(resource, names) {
 		// A cache is long-lived, so it must not be started from an old discovery result.
 		if err := h.resolver.Confirm(ctx, resource); err != nil {
 			return nil, err
 		}
 	}
-	return h.startedCache(resource)
+	return h.startedCache(resource, names, len(cached))
 }
 
-// hasCache reports whether the resource has a cache.
-func (h *Hub) hasCache(resource Resource) bool {
+// scopesOf returns what the Reflectors of a resource list and watch, for some namespaces; nil for all at once.
+func scopesOf(resource Resource, names []string) []reflected {
+	if names == nil {
+		return []reflected{{resource: resource}}
+	}
+	scopes := make([]reflected, len(names))
+	for i, name := range names {
+		scopes[i] = reflected{resource, scope{namespace: name}}
+	}
+	return scopes
+}
+
+// hasCache reports whether the resource has a cache of each of some namespaces.
+func (h *Hub) hasCache(resource Resource, names []string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	running, ok := h.caches[resource]
-	return ok && !running.cache.hasEnded()
+	return !slices.ContainsFunc(scopesOf(resource, names), func(of reflected) bool {
+		running, ok := h.caches[of]
+		return !ok || running.cache.hasEnded()
+	})
 }
 
-//nolint:contextcheck // a cache outlives the call that starts it
-func (h *Hub) startedCache(resource Resource) (*Cache, error) {
+// startedCache returns the cache of some namespaces, of which there are count in all.
+func (h *Hub) startedCache(resource Resource, names []string, count int) (*Cache, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, ErrClosed
 	}
-	if running, ok := h.caches[resource]; ok {
+	var scopes []*scopeCache
+	for _, of := range scopesOf(resource, names) {
+		running, err := h.runningLocked(of, count)
+		if err != nil {
+			return nil, err
+		}
+		if names == nil {
+			return running.whole, nil
+		}
+		scopes = append(scopes, running.cache)
+	}
+	return h.viewLocked(resource, names, scopes), nil
+}
+
+// viewLocked returns the cache that has some scopes. Those who ask for the same get the same one, as long as one of them has it.
+func (h *Hub) viewLocked(resource Resource, names []string, scopes []*scopeCache) *Cache {
+	key := viewKey{resource, listkey.Of(names)}
+	if view := h.views[key].Value(); view != nil && slices.Equal(view.scopes, scopes) {
+		return view
+	}
+	maps.DeleteFunc(h.views, func(_ viewKey, view weak.Pointer[Cache]) bool { return view.Value() == nil })
+	view := newCache(resource, scopes...)
+	h.views[key] = weak.Make(view)
+	return view
+}
+
+// minWindowBytes bounds the parts into which the window of a resource is divided.
+const minWindowBytes = 256 << 10
+
+// runningLocked returns the running cache of a scope, of which the resource has count. It starts one if there is none.
+//
+//nolint:contextcheck // a cache outlives the call that starts it
+func (h *Hub) runningLocked(of reflected, count int) (*runningCache, error) {
+	if running, ok := h.caches[of]; ok {
 		if !running.cache.hasEnded() {
 			running.lastUsed = time.Now()
-			return running.cache, nil
+			return running, nil
 		}
 		h.endLocked(running)
 	}
-	client, err := h.clientFor(resource, h.client, resource.GroupVersionKind())
+	client, err := h.clientFor(of.resource, h.client, of.resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.activity)
+	window := min(h.options.WindowBytes, max(minWindowBytes, h.options.WindowBytes/max(1, count)))
+	cache := newScopeCache(of.resource, defaultLimits(window), h.activity)
+	cache.namespace = of.scope.namespace
 	cache.snapshotTimeout = h.options.SnapshotTimeout
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
-	running := &runningCache{cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
+	up.scope = of.scope
+	if h.options.Scopes != nil {
+		up.denied = func() { h.options.Scopes.Denied(of.resource) }
+	}
+	running := &runningCache{of: of, cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
+	if of.scope.namespace == "" {
+		running.whole = newCache(of.resource, cache)
+	}
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
-	h.caches[resource] = running
+	h.caches[of] = running
 	h.running.Add(1)
 	h.started++
 	cache.logStart()
 	go h.run(running, up)
-	return cache, nil
+	return running, nil
 }
 
 // upstreamOf returns the connection of a cache to the API server, through a client.
-func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
+func (h *Hub) upstreamOf(cache *scopeCache, client rest.Interface) *upstream {
 	served := func(ctx context.Context) (bool, error) { return h.resolver.Serves(ctx, cache.resource) }
 	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions, tracer: h.options.Tracer}
 	cache.selector.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
@@ -268,10 +355,10 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 
 // endLocked ends a cache, so that a new one of the same resource can be started.
 func (h *Hub) endLocked(running *runningCache) {
-	if h.caches[running.cache.resource] != running {
+	if h.caches[running.of] != running {
 		return // already ended
 	}
-	delete(h.caches, running.cache.resource)
+	delete(h.caches, running.of)
 	running.idle.Stop()
 	close(running.stop)
 }
@@ -280,12 +367,12 @@ func (h *Hub) endLocked(running *runningCache) {
 func (h *Hub) endIdle(running *runningCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if running.cache.watched() || h.pinned[running.cache.resource] {
+	if running.cache.watched() || h.pinned[running.of.resource] {
 		running.lastUsed = time.Now()
 	}
 	remaining := h.options.IdleTimeout - time.Since(running.lastUsed)
 	switch {
-	case h.caches[running.cache.resource] != running:
+	case h.caches[running.of] != running:
 	case remaining <= 0:
 		h.unused++
 		running.cache.logEnd("unused")
@@ -313,18 +400,13 @@ func (h *Hub) pin(resource Resource) {
 	h.pinned[resource] = true
 }
 
-// awaitEnd blocks until the cache of a resource has ended, and unpins the resource, because its
-// definition may have changed.
-func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
-	h.mu.Lock()
-	running := h.caches[resource]
-	h.mu.Unlock()
-	if running != nil {
-		running.cache.awaitEnd(ctx)
-	}
+// awaitEnd blocks until a cache has ended in one of its namespaces, or until other namespaces may be cached. It unpins the resource,
+// because its definition may have changed.
+func (h *Hub) awaitEnd(ctx context.Context, cache *Cache, changed <-chan struct{}) {
+	cache.awaitEnd(ctx, changed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.pinned, resource)
+	delete(h.pinned, cache.resource)
 }
 
 // PrivateConfig returns the configuration for clients of private caches: a copy of the hub's, with
@@ -345,7 +427,7 @@ func (h *Hub) Private(ctx context.Context, resource Resource, options PrivateOpt
 	if err != nil {
 		return nil, err
 	}
-	if err := private.ready(ctx); err != nil {
+	if err := private.scope.ready(ctx); err != nil {
 		private.End()
 		return nil, err
 	}
@@ -360,7 +442,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, options Priva
 	if err := checkSelectors(options.Query); err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
+	cache := newScopeCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
 	cache.snapshotTimeout = h.options.SnapshotTimeout
 	cache.isPrivate = true
 	up := h.upstreamOf(cache, client)
@@ -372,7 +454,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, options Priva
 		return nil, ErrClosed
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	private := &Private{Cache: cache, cancel: cancel, ended: make(chan struct{})}
+	private := &Private{Cache: newCache(resource, cache), scope: cache, cancel: cancel, ended: make(chan struct{})}
 	up.memory = &privateMemory{
 		queue: h.privateBytes, caller: options.Caller, resource: resource,
 		overflow: func(err error) {
@@ -394,7 +476,7 @@ func (h *Hub) runPrivate(ctx context.Context, private *Private, up *upstream) {
 	up.run(ctx)
 	up.memory.end()
 	private.cancel()
-	private.end(ErrClosed)
+	private.scope.end(ErrClosed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.private, private)
@@ -441,14 +523,14 @@ func (h *Hub) CurrentVersion(
 }
 
 // runningCaches returns the caches that all callers share, and the private ones.
-func (h *Hub) runningCaches() (shared, private []*Cache) {
+func (h *Hub) runningCaches() (shared, private []*scopeCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, running := range h.caches {
 		shared = append(shared, running.cache)
 	}
 	for running := range h.private {
-		private = append(private, running.Cache)
+		private = append(private, running.scope)
 	}
 	return shared, private
 }
@@ -489,7 +571,7 @@ func (h *Hub) Freshness() Freshness {
 // API server.
 func (h *Hub) HasSnapshot() bool {
 	shared, _ := h.runningCaches()
-	return slices.ContainsFunc(shared, func(c *Cache) bool {
+	return slices.ContainsFunc(shared, func(c *scopeCache) bool {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 		return c.state.synced && c.state.ended == nil
@@ -503,15 +585,19 @@ func (h *Hub) Totals() Totals {
 	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private)}
 }
 
-// Status returns the state of the caches, in no particular order. It takes each cache's lock for a
+// Status returns the state of the cached resources, in no particular order. It takes each cache's lock for a
 // moment, whatever the size of the cache.
 func (h *Hub) Status() []Status {
 	shared, _ := h.runningCaches()
-	all := make([]Status, len(shared))
-	for i, cache := range shared {
-		all[i] = cache.status()
+	merged := make(map[Resource]Status, len(shared))
+	for _, cache := range shared {
+		status := cache.status()
+		if other, ok := merged[cache.resource]; ok {
+			status = status.merge(other)
+		}
+		merged[cache.resource] = status
 	}
-	return all
+	return slices.Collect(maps.Values(merged))
 }
 
 // clientFor returns a REST client over an HTTP client. It decodes Objects of a resource, or of

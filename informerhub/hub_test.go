@@ -45,7 +45,7 @@ var (
 
 // syncedHub returns a hub whose cache of pods has the pod a at version 10, read by watch-list, and
 // the watch that follows.
-func syncedHub(t *testing.T, api *fakeapi.Server) (*Hub, *Cache, *fakeapi.Call) {
+func syncedHub(t *testing.T, api *fakeapi.Server) (*Hub, *scopeCache, *fakeapi.Call) {
 	t.Helper()
 	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
@@ -59,7 +59,7 @@ func syncedHub(t *testing.T, api *fakeapi.Server) (*Hub, *Cache, *fakeapi.Call) 
 	return hub, got.cache, upstream
 }
 
-func expect(t *testing.T, w *Watcher, want ...string) {
+func expect(t *testing.T, w *scopeWatcher, want ...string) {
 	t.Helper()
 	var got []string
 	for len(got) < len(want) {
@@ -68,9 +68,9 @@ func expect(t *testing.T, w *Watcher, want ...string) {
 	checkSame(t, want, got)
 }
 
-func longWatch(t *testing.T, c *Cache) *Watcher {
+func longWatch(t *testing.T, c *scopeCache) *scopeWatcher {
 	t.Helper()
-	return c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
+	return c.watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
 }
 
 func TestHub_CallersShareOneWatch(t *testing.T) {
@@ -303,7 +303,7 @@ func TestHub_KeepsCacheAfterA404OfAServedResource(t *testing.T) {
 	api.Next(t, "list").Refuse(notFound)
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	expect(t, w, "DELETED default/a@3 at 20")
-	if again, err := hub.Cache(t.Context(), pods); err != nil || again != cache {
+	if again, err := hub.Cache(t.Context(), pods); err != nil || again.scopes[0] != cache {
 		t.Errorf("the cache is %p, %v; it was %p", again, err, cache)
 	}
 }
@@ -387,7 +387,7 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 	expect(t, watcher, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 
 	hub.mu.Lock()
-	running := hub.caches[pods]
+	running := hub.caches[reflected{resource: pods}]
 	hub.mu.Unlock()
 	longAgo := func() {
 		hub.mu.Lock()
@@ -427,10 +427,10 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 }
 
 // kept returns the hub's cache of a resource without using it.
-func (h *Hub) kept(resource Resource) *Cache {
+func (h *Hub) kept(resource Resource) *scopeCache {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if running, ok := h.caches[resource]; ok {
+	if running, ok := h.caches[reflected{resource: resource}]; ok {
 		return running.cache
 	}
 	return nil

@@ -68,7 +68,7 @@ type unindexed struct {
 }
 
 // index indexes the fields of a selection.
-func (c *Cache) index(ctx context.Context, sel *Selection) error {
+func (c *scopeCache) index(ctx context.Context, sel *Selection) error {
 	for _, condition := range sel.conditions {
 		if !condition.Indexable() || c.isIndexed(condition.Field) {
 			continue
@@ -83,7 +83,7 @@ func (c *Cache) index(ctx context.Context, sel *Selection) error {
 // indexField builds the index of a field, or waits up to indexTimeout for the caller that is building
 // it: after the start of a service thousands of callers may select by the same field at once, and
 // without the index each would examine every object.
-func (c *Cache) indexField(ctx context.Context, condition object.Condition) error {
+func (c *scopeCache) indexField(ctx context.Context, condition object.Condition) error {
 	timeout := time.NewTimer(indexTimeout)
 	defer timeout.Stop()
 	for {
@@ -105,7 +105,7 @@ func (c *Cache) indexField(ctx context.Context, condition object.Condition) erro
 }
 
 // isIndexed reports whether the index of a field is complete, or cannot be built.
-func (c *Cache) isIndexed(field string) bool {
+func (c *scopeCache) isIndexed(field string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if index := c.store.fields[field]; index != nil {
@@ -117,7 +117,7 @@ func (c *Cache) isIndexed(field string) bool {
 // beginIndex returns an index that the caller must build. If another caller is building it,
 // beginIndex returns a channel that is closed when that has ended. If there is nothing to build,
 // both are nil.
-func (c *Cache) beginIndex(field string, reads object.FieldReader) (in *store, index *fieldIndex, building <-chan struct{}) {
+func (c *scopeCache) beginIndex(field string, reads object.FieldReader) (in *store, index *fieldIndex, building <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	index = c.store.fields[field]
@@ -136,7 +136,7 @@ func (c *Cache) beginIndex(field string, reads object.FieldReader) (in *store, i
 
 // buildIndex adds the existing entries of the store. If the context ends, the next caller that
 // selects by the field starts over.
-func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *fieldIndex) error {
+func (c *scopeCache) buildIndex(ctx context.Context, in *store, field string, index *fieldIndex) error {
 	defer c.endIndex(index)
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *
 	return nil
 }
 
-func (c *Cache) endIndex(index *fieldIndex) {
+func (c *scopeCache) endIndex(index *fieldIndex) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(index.building)
@@ -163,7 +163,7 @@ func (c *Cache) endIndex(index *fieldIndex) {
 
 // addToIndex adds a part of the entries to a new index, unless they have changed meanwhile, and
 // returns the next part. If the next part is empty, the index is complete.
-func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []unindexed) {
+func (c *scopeCache) addToIndex(in *store, field string, part []unindexed) (next []unindexed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.store != in {

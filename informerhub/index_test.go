@@ -38,16 +38,16 @@ func TestFieldIndex_IsBuiltInPartsWhileObjectsChange(t *testing.T) {
 func TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt(t *testing.T) {
 	const field = "spec.nodeName"
 	for name, test := range map[string]struct {
-		end     func(*testing.T, *Cache, *store, *fieldIndex) // of the other caller's work
+		end     func(*testing.T, *scopeCache, *store, *fieldIndex) // of the other caller's work
 		indexed bool
 	}{
-		"until it is complete": {func(t *testing.T, c *Cache, in *store, index *fieldIndex) {
+		"until it is complete": {func(t *testing.T, c *scopeCache, in *store, index *fieldIndex) {
 			must(t, c.buildIndex(t.Context(), in, field, index))
 		}, true},
-		"until the other caller has disconnected": {func(_ *testing.T, c *Cache, _ *store, index *fieldIndex) {
+		"until the other caller has disconnected": {func(_ *testing.T, c *scopeCache, _ *store, index *fieldIndex) {
 			c.endIndex(index)
 		}, true},
-		"for a limited time": {func(*testing.T, *Cache, *store, *fieldIndex) { time.Sleep(indexTimeout) }, false},
+		"for a limited time": {func(*testing.T, *scopeCache, *store, *fieldIndex) { time.Sleep(indexTimeout) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // looked returns the amount of work under the cache's lock for readers.
-func (c *Cache) looked() int64 { return c.store.examined.Load() + c.feed.examined.Load() }
+func (c *scopeCache) looked() int64 { return c.store.examined.Load() + c.feed.examined.Load() }
 
 const (
 	tenantObjects = 2000
@@ -22,7 +22,7 @@ const (
 )
 
 // tenants returns a cache with many objects of one tenant, and few of another.
-func tenants(t *testing.T) *Cache {
+func tenants(t *testing.T) *scopeCache {
 	t.Helper()
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "1"))
@@ -77,8 +77,8 @@ func hostileQueries() map[string]Query {
 }
 
 // ways returns all ways in which a caller can use a cache's lock with a selection.
-func ways(t *testing.T, c *Cache) map[string]func(Query) {
-	next := func(w *Watcher, until EventType) {
+func ways(t *testing.T, c *scopeCache) map[string]func(Query) {
+	next := func(w *scopeWatcher, until EventType) {
 		defer w.Close()
 		for {
 			batch, err := w.Next(t.Context())
@@ -93,19 +93,19 @@ func ways(t *testing.T, c *Cache) map[string]func(Query) {
 		"get":    func(Query) { _, _ = c.Get("theirs", "pod-0001") },
 		"list":   func(query Query) { listOf(t, c, selectFrom(t, c, query)) },
 		"watch": func(query Query) {
-			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond}), Synced)
+			next(c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond}), Synced)
 		},
 		"resume": func(query Query) {
-			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: "2"}}), Synced)
+			next(c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: "2"}}), Synced)
 		},
 		"resume from before the window": func(query Query) {
-			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: fmt.Sprint(tenantObjects)}}), Synced)
+			next(c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: fmt.Sprint(tenantObjects)}}), Synced)
 		},
 		"await": func(Query) { must(t, c.Await(t.Context(), "5", time.Second)) },
 		"rescope": func(query Query) {
 			few, more := query, query
 			few.Namespaces, more.Namespaces = []string{"ours"}, []string{"ours", "theirs"}
-			w := c.Watch(selectFrom(t, c, few), WatchOptions{Bookmarks: time.Millisecond})
+			w := c.watch(selectFrom(t, c, few), WatchOptions{Bookmarks: time.Millisecond})
 			defer w.Close()
 			for _, to := range []Query{more, few} {
 				_, err := w.Next(t.Context())
@@ -188,10 +188,10 @@ func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 
 // The work for a caller of one namespace does not depend on the objects of others.
 func TestCache_WorkIsIndependentOfOtherNamespaces(t *testing.T) {
-	looks := func(c *Cache, query Query) int64 {
+	looks := func(c *scopeCache, query Query) int64 {
 		before := c.looked()
 		listOf(t, c, selectFrom(t, c, query))
-		w := c.Watch(selectFrom(t, c, query), WatchOptions{})
+		w := c.watch(selectFrom(t, c, query), WatchOptions{})
 		defer w.Close()
 		nextLines(t, w)
 		return c.looked() - before
@@ -212,7 +212,7 @@ func TestCache_WorkIsIndependentOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
+func mustFind(t *testing.T, c *scopeCache, field string) func(*Object) string {
 	t.Helper()
 	read, err := c.selector.selectableFields.Find(t.Context(), field)
 	must(t, err)
@@ -241,7 +241,7 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 		if _, err := c.List(begin(), sel); err == nil || reads > 200 {
 			t.Errorf("a list has examined %d objects: %v", reads, err)
 		}
-		w := c.Watch(sel, WatchOptions{})
+		w := c.watch(sel, WatchOptions{})
 		defer w.Close()
 		if _, err := w.Next(begin()); err == nil || reads > 200 {
 			t.Errorf("a watch has examined %d objects: %v", reads, err)
@@ -299,7 +299,7 @@ func TestCache_SharesProcessorSlotsFairly(t *testing.T) {
 	const changes = 200
 	for i := range 8 {
 		good.Go(func() {
-			w := c.Watch(everything, WatchOptions{})
+			w := c.watch(everything, WatchOptions{})
 			defer w.Close()
 			for last := ""; last != fmt.Sprint(20_000+changes); {
 				batch, err := w.Next(fairqueue.With(t.Context(), queue, fmt.Sprint("good-", i)))

@@ -14,7 +14,7 @@ import (
 // cluster is a random cluster as its API server reports it to a cache, with the readers of that
 // cache.
 type cluster struct {
-	cache   *Cache
+	cache   *scopeCache
 	holds   world
 	version int
 	uids    int
@@ -257,7 +257,7 @@ func (c *cluster) oneBatch(t *rapid.T) {
 // show shows the held changes.
 func (c *cluster) show(*rapid.T) { c.cache.showAll() }
 
-func (c *Cache) showAll() {
+func (c *scopeCache) showAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feed.watchers.wakeAll(time.Now())

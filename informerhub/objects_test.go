@@ -64,21 +64,21 @@ func decodeOne(t tester, c *object.Codec, body []byte) *Object {
 func widgetKind() schema.GroupVersionKind { return widgets.GroupVersionKind() }
 
 // podCache returns a cache without an API server.
-func podCache(windowBytes int) *Cache { return cacheOf(pods, windowBytes) }
+func podCache(windowBytes int) *scopeCache { return cacheOf(pods, windowBytes) }
 
-func cacheOf(resource Resource, windowBytes int) *Cache {
+func cacheOf(resource Resource, windowBytes int) *scopeCache {
 	return cacheWithin(resource, defaultLimits(windowBytes))
 }
 
-func cacheWithin(resource Resource, limits limits) *Cache {
-	c := newCache(resource, limits, &activity{})
+func cacheWithin(resource Resource, limits limits) *scopeCache {
+	c := newScopeCache(resource, limits, &activity{})
 	c.selector.selectableFields = object.NewSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})
 	return c
 }
 
-func selectFrom(t tester, c *Cache, query Query) *Selection {
+func selectFrom(t tester, c *scopeCache, query Query) *Selection {
 	t.Helper()
 	sel, err := c.Select(context.Background(), query)
 	if err != nil {
@@ -87,7 +87,7 @@ func selectFrom(t tester, c *Cache, query Query) *Selection {
 	return sel
 }
 
-func listOf(t tester, c *Cache, sel *Selection) Snapshot {
+func listOf(t tester, c *scopeCache, sel *Selection) Snapshot {
 	t.Helper()
 	list, err := c.List(context.Background(), sel)
 	if err != nil {

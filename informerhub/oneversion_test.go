@@ -15,7 +15,7 @@ import (
 )
 
 // expire deletes pods at one version, as etcd does with objects that share a lease.
-func expire(t *testing.T, c *Cache, version int, names ...string) {
+func expire(t *testing.T, c *scopeCache, version int, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		must(t, c.Delete(pod(t, name, version)))
@@ -52,7 +52,7 @@ func TestDeletionsAtOneVersion_AreAllSentAfterAReconnect(t *testing.T) {
 func TestDeletionsAtOneVersion_ReachAReaderThatIsCutAfterEach(t *testing.T) {
 	const expiring = 50
 	faketime.Test(t, func(t *testing.T) {
-		var replicas []*Cache
+		var replicas []*scopeCache
 		for range 2 {
 			var objects []*Object
 			for i := range expiring {
@@ -120,10 +120,10 @@ func TestLatestStates_SayWhatIsDeletedAfterTheirBookmark(t *testing.T) {
 }
 
 func TestClosedVersion_AdvancesWithNewerVersions(t *testing.T) {
-	newer := map[string]func(*Cache) error{
-		"a change":   func(c *Cache) error { return c.Update(pod(t, "b", 13)) },
-		"a bookmark": func(c *Cache) error { return c.Bookmark("13") },
-		"a relist":   func(c *Cache) error { return c.Replace(items(pod(t, "b", 2)), "13") },
+	newer := map[string]func(*scopeCache) error{
+		"a change":   func(c *scopeCache) error { return c.Update(pod(t, "b", 13)) },
+		"a bookmark": func(c *scopeCache) error { return c.Bookmark("13") },
+		"a relist":   func(c *scopeCache) error { return c.Replace(items(pod(t, "b", 2)), "13") },
 	}
 	for name, happens := range newer {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestDeletionsAtOneVersion_AreNotRepeatedByAnotherReplica(t *testing.T) {
 }
 
 // reaches blocks until the feed is at a version, without asking the API server for it.
-func reaches(t *testing.T, c *Cache, version string) {
+func reaches(t *testing.T, c *scopeCache, version string) {
 	t.Helper()
 	for {
 		grown, err := c.notAt(version)
@@ -226,7 +226,7 @@ func TestReflector_FindsDeletionsThatItsStartLeftOut(t *testing.T) {
 	})
 }
 
-func isChecked(c *Cache) bool {
+func isChecked(c *scopeCache) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.feed.unchecked == ""
@@ -265,12 +265,12 @@ func TestUncheckedPosition_ResumesWithResetIfDeletionsCanBeMissing(t *testing.T)
 		"the API server knows the deletions":       {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "5", Epoch: another}, 5, on},
 		"the API server knows several":             {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "5", Epoch: another}, 4, reset},
 	} {
-		for when, arrive := range map[string]func(c *Cache, rest func()) []string{
-			"the replica has the version": func(c *Cache, rest func()) []string {
+		for when, arrive := range map[string]func(c *scopeCache, rest func()) []string{
+			"the replica has the version": func(c *scopeCache, rest func()) []string {
 				rest()
 				return nextLines(t, resumed(t, c, Query{}, test.since))
 			},
-			"the replica gets there": func(c *Cache, rest func()) []string {
+			"the replica gets there": func(c *scopeCache, rest func()) []string {
 				w := resumed(t, c, Query{}, test.since)
 				for {
 					batch, err := w.Next(t.Context())
@@ -318,7 +318,7 @@ func TestUncheckedPosition_ResumesWithResetIfDeletionsCanBeMissing(t *testing.T)
 
 // wantsRelist expects that the cache requests the deletions since a version. They show that the pods are
 // deleted at another version.
-func wantsRelist(t *testing.T, api *fakeapi.Server, c *Cache, since, at string, pods ...string) {
+func wantsRelist(t *testing.T, api *fakeapi.Server, c *scopeCache, since, at string, pods ...string) {
 	t.Helper()
 	check := api.Next(t, "watch").Open()
 	if version := check.Query().Get("resourceVersion"); version != since {
@@ -347,16 +347,16 @@ func (d *deletedSince) relist() { d.relists++ }
 
 func TestDeletionCheck_WaitsForDeletionsInTransit(t *testing.T) {
 	for name, test := range map[string]struct {
-		meanwhile func(*testing.T, *Cache)
+		meanwhile func(*testing.T, *scopeCache)
 		relists   int
 	}{
-		"a deletion that arrives":  {func(t *testing.T, c *Cache) { expire(t, c, 12, "b") }, 0},
-		"a deletion that does not": {func(*testing.T, *Cache) {}, 1},
-		"a later change":           {func(t *testing.T, c *Cache) { must(t, c.Update(pod(t, "d", 13))) }, 1},
-		"another object of that name": {func(t *testing.T, c *Cache) {
+		"a deletion that arrives":  {func(t *testing.T, c *scopeCache) { expire(t, c, 12, "b") }, 0},
+		"a deletion that does not": {func(*testing.T, *scopeCache) {}, 1},
+		"a later change":           {func(t *testing.T, c *scopeCache) { must(t, c.Update(pod(t, "d", 13))) }, 1},
+		"another object of that name": {func(t *testing.T, c *scopeCache) {
 			must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "b", UID: "uid-of-another", Version: "13"})))
 		}, 0},
-		"a watch that must start again": {func(_ *testing.T, c *Cache) { c.watchClosed() }, 0},
+		"a watch that must start again": {func(_ *testing.T, c *scopeCache) { c.watchClosed() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {

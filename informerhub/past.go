@@ -12,7 +12,7 @@ import (
 
 // ListAt returns the content of a selection at a position. It fails with ErrForgotten if the window
 // does not reach back to the position, with ErrUndone, and with the errors of List.
-func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
+func (c *scopeCache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
 	if err := c.checkSelection(sel); err != nil {
 		return Snapshot{}, err
 	}
@@ -46,7 +46,7 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 // ListBehind returns the content of a selection at a position, after an object, in order, and
 // reports whether more objects follow. It returns at most limit objects, and stops before they have
 // more than maxBytes, but returns at least one if there is one. It fails as ListAt does.
-func (c *Cache) ListBehind(
+func (c *scopeCache) ListBehind(
 	ctx context.Context, sel *Selection, at Position, after ObjectName, limit, maxBytes int,
 ) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
@@ -89,7 +89,7 @@ func (c *Cache) ListBehind(
 // ListNamed returns the objects with the given names at a position, in the order of the names. It
 // stops before they have more than maxBytes, but returns at least one. It fails with ErrForgotten
 // if there was no object with one of the names, and as ListAt does.
-func (c *Cache) ListNamed(
+func (c *scopeCache) ListNamed(
 	ctx context.Context, at Position, names []ObjectName, maxBytes int,
 ) (found []*Object, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
@@ -118,7 +118,7 @@ func (c *Cache) ListNamed(
 
 // Holds reports through its error whether the cache can reconstruct its state at a position: nil,
 // ErrForgotten or ErrUndone.
-func (c *Cache) Holds(at Position) error {
+func (c *scopeCache) Holds(at Position) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	switch _, known := c.feed.locateStep(at.Version); {
@@ -135,7 +135,7 @@ func (c *Cache) Holds(at Position) error {
 // since the version was last read, and is zero while no caller requests the past. It is owned by
 // one reader.
 type pastState struct {
-	cache  *Cache
+	cache  *scopeCache
 	at     Position
 	rewind *rewind // nil until the first read
 }

@@ -14,7 +14,7 @@ import (
 
 // remembered records the content of a cache at each version.
 type remembered struct {
-	*Cache
+	*scopeCache
 	t       *testing.T
 	version int
 	held    map[int][]*Object
@@ -22,7 +22,7 @@ type remembered struct {
 }
 
 func newRemembered(t *testing.T, windowBytes int) *remembered {
-	r := &remembered{Cache: podCache(windowBytes), t: t, version: 1, held: map[int][]*Object{}, now: map[string]*Object{}}
+	r := &remembered{scopeCache: podCache(windowBytes), t: t, version: 1, held: map[int][]*Object{}, now: map[string]*Object{}}
 	must(t, r.Replace(nil, "1"))
 	r.note()
 	return r
@@ -109,7 +109,7 @@ func TestCache_ListsASelectionAtEarlierVersions(t *testing.T) {
 			{Namespaces: []string{"ns-0", "ns-2"}}, {Name: "pod-07"}, {Namespace: "ns-1", LabelSelector: "app in (x,y)"},
 			{Related: Related{Among: []ObjectName{{Namespace: "ns-0", Name: "pod-01", UID: "uid-3"}, {Namespace: "ns-1", Name: "pod-02"}}}},
 		} {
-			sel := selectFrom(t, r.Cache, query)
+			sel := selectFrom(t, r.scopeCache, query)
 			for range 5 {
 				version := 1 + rnd.IntN(r.version)
 				at := r.at(version)
@@ -140,7 +140,7 @@ func TestCache_ReturnsWhyAnEarlierVersionIsUnknown(t *testing.T) {
 	for range 200 {
 		r.change(rnd)
 	}
-	sel := selectFrom(t, r.Cache, Query{})
+	sel := selectFrom(t, r.scopeCache, Query{})
 	wantPast := func(what string, at Position, want error) {
 		t.Helper()
 		_, whole := r.ListAt(t.Context(), sel, at)
@@ -167,7 +167,7 @@ func TestCache_ReturnsWhyAnEarlierVersionIsUnknown(t *testing.T) {
 	must(t, r.Add(pod(t, "last", 22)))
 	present := r.at(22)
 	must(t, r.Replace(nil, "32")) // all were deleted at unknown versions
-	sel = selectFrom(t, r.Cache, Query{})
+	sel = selectFrom(t, r.scopeCache, Query{})
 	wantPast("before a relist", present, nil)
 	wantPast("within what a relist has led over", r.at(27), ErrForgotten)
 	wantPast("after a relist", r.at(32), nil)
@@ -239,7 +239,7 @@ func TestRewinds_AreSharedByReadersOfAVersion(t *testing.T) {
 	for range 400 {
 		r.change(rnd)
 	}
-	sel, at := selectFrom(t, r.Cache, Query{}), r.at(r.version-300)
+	sel, at := selectFrom(t, r.scopeCache, Query{}), r.at(r.version-300)
 	examined := func() int64 {
 		before := r.feed.examined.Load()
 		_, err := r.ListNamed(t.Context(), at, namesOfObjects(r.held[r.version-300][:1]), maxInt)
@@ -262,7 +262,7 @@ func TestRewinds_EndWithTheWindow(t *testing.T) {
 		for range 50 {
 			r.change(rnd)
 		}
-		sel := selectFrom(t, r.Cache, Query{})
+		sel := selectFrom(t, r.scopeCache, Query{})
 		read := 0
 		for range 100 {
 			versions := []int{r.version - rnd.IntN(40), r.version - rnd.IntN(40)}

@@ -68,13 +68,14 @@ func (p *preloads) run(ctx context.Context) {
 // maintain starts the cache of a resource, and restarts it when it has ended.
 func (p *preloads) maintain(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		resource, err := p.preload(ctx, name)
+		changed := p.hub.ScopesChanged()
+		cache, err := p.preload(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
 		switch p.record(name, err) {
 		case preloadSynced:
-			p.hub.awaitEnd(ctx, resource)
+			p.hub.awaitEnd(ctx, cache, changed)
 		case preloadSkipped:
 			pause(ctx, skippedRetry)
 		case preloadFailed:
@@ -84,20 +85,20 @@ func (p *preloads) maintain(ctx context.Context, name string) {
 }
 
 // preload blocks until a resource has a snapshot.
-func (p *preloads) preload(ctx context.Context, name string) (Resource, error) {
+func (p *preloads) preload(ctx context.Context, name string) (*Cache, error) {
 	resource, err := p.hub.resolver.Resolve(ctx, name)
 	if err != nil {
-		return resource, err
+		return nil, err
 	}
 	if !resource.Cacheable() {
-		return resource, errUncacheable
+		return nil, errUncacheable
 	}
 	cache, err := p.hub.Start(ctx, resource)
 	if err != nil {
-		return resource, err
+		return nil, err
 	}
 	p.hub.pin(resource)
-	return resource, cache.Ready(ctx)
+	return cache, cache.Ready(ctx)
 }
 
 // preloadOutcome is the outcome of an attempt.

@@ -49,7 +49,7 @@ func TestPreload_CacheIsNotEvictedWhenIdle(t *testing.T) {
 	preloaded(t, hub)
 
 	hub.mu.Lock()
-	running := hub.caches[pods]
+	running := hub.caches[reflected{resource: pods}]
 	running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
 	hub.mu.Unlock()
 	hub.endIdle(running)
@@ -64,7 +64,7 @@ func TestPreload_RestartsACacheThatHasEnded(t *testing.T) {
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("10"))
 	preloaded(t, hub)
 	hub.mu.Lock()
-	hub.endLocked(hub.caches[pods])
+	hub.endLocked(hub.caches[reflected{resource: pods}])
 	hub.mu.Unlock()
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	preloaded(t, hub)

@@ -22,6 +22,7 @@ const privateWindowBytes = 1 << 20
 // only the objects that the stream's query selects, and ends with the stream.
 type Private struct {
 	*Cache
+	scope  *scopeCache // its only one
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
@@ -187,7 +188,7 @@ func (m *privateMemory) limitError() error {
 
 // boundedStore is a private cache that counts its content.
 type boundedStore struct {
-	*Cache
+	*scopeCache
 	memory *privateMemory
 }
 
@@ -198,7 +199,7 @@ func (s boundedStore) Add(object any) error { return s.Update(object) }
 
 // Update implements cache.ReflectorStore.
 func (s boundedStore) Update(object any) error {
-	if err := s.Cache.Update(object); err != nil {
+	if err := s.scopeCache.Update(object); err != nil {
 		return err
 	}
 	return s.memory.settle(s.retainedBytes(), false)
@@ -206,7 +207,7 @@ func (s boundedStore) Update(object any) error {
 
 // Delete implements cache.ReflectorStore.
 func (s boundedStore) Delete(object any) error {
-	if err := s.Cache.Delete(object); err != nil {
+	if err := s.scopeCache.Delete(object); err != nil {
 		return err
 	}
 	return s.memory.settle(s.retainedBytes(), false)
@@ -214,7 +215,7 @@ func (s boundedStore) Delete(object any) error {
 
 // Replace implements cache.ReflectorStore.
 func (s boundedStore) Replace(items []any, version string) error {
-	if err := s.Cache.Replace(items, version); err != nil {
+	if err := s.scopeCache.Replace(items, version); err != nil {
 		return err
 	}
 	return s.memory.settle(s.retainedBytes(), true)

@@ -119,7 +119,7 @@ func TestPrivate_EndsAWatchThatGrowsTooLarge(t *testing.T) {
 	upstream := api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, snapshotEnd("1"))
 	private := <-started
 	must(t, private.err)
-	w := private.cache.Watch(selectFrom(t, private.cache.Cache, Query{}), WatchOptions{})
+	w := private.cache.scope.watch(selectFrom(t, private.cache.scope, Query{}), WatchOptions{})
 	defer w.Close()
 	for i := 1; i < 10; i++ {
 		upstream.Send(t, watch.Added, privatePod(i))

@@ -15,8 +15,8 @@ import (
 // against the guarantees of package informerhub.
 type reader struct {
 	query   Query
-	watcher *Watcher
-	cache   *Cache
+	watcher *scopeWatcher
+	cache   *scopeCache
 	point
 
 	latest bool // the events are latest states, not steps
@@ -43,7 +43,7 @@ type point struct {
 // keptPoints is the number of points that a reader can return to.
 const keptPoints = 20
 
-func newReader(t tester, c *Cache, query Query) *reader {
+func newReader(t tester, c *scopeCache, query Query) *reader {
 	t.Helper()
 	r := &reader{query: query, cache: c}
 	r.watch(t, nil)
@@ -59,7 +59,7 @@ func (r *reader) watch(t tester, since *Position) {
 	if since == nil {
 		r.begun++
 	}
-	r.watcher = r.cache.Watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: since})
+	r.watcher = r.cache.watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: since})
 }
 
 // closed interrupts a watcher instead of waiting.

@@ -18,8 +18,8 @@ import (
 // replicas are caches of one random cluster, each with its own link, and readers that switch
 // between them.
 type replicas struct {
-	caches  []*Cache
-	waiting [][]func(*Cache) // steps that each has not received yet
+	caches  []*scopeCache
+	waiting [][]func(*scopeCache) // steps that each has not received yet
 	readers []*reader
 	limits  limits // of each
 	held    bool
@@ -85,7 +85,7 @@ func (c *replicas) next() (now world, version string) {
 }
 
 // queueStep queues a step for every replica.
-func (c *replicas) queueStep(step func(*Cache)) {
+func (c *replicas) queueStep(step func(*scopeCache)) {
 	for i := range c.waiting {
 		c.waiting[i] = append(c.waiting[i], step)
 	}
@@ -100,7 +100,7 @@ func (c *replicas) put(t *rapid.T) {
 	}
 	now, _ := c.next()
 	now[place] = someTraits(t, place, uid, c.version)
-	c.queueStep(func(cache *Cache) { must(t, cache.Update(podObject(t, now[place]))) })
+	c.queueStep(func(cache *scopeCache) { must(t, cache.Update(podObject(t, now[place]))) })
 }
 
 func (c *replicas) delete(t *rapid.T) {
@@ -125,7 +125,7 @@ func (c *replicas) deleteAll(places []key, t tester) {
 		last.Version = version
 		delete(now, place)
 		c.deleted = append(c.deleted, last)
-		c.queueStep(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
+		c.queueStep(func(cache *scopeCache) { must(t, cache.Delete(podObject(t, last))) })
 	}
 }
 

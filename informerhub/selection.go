@@ -43,8 +43,10 @@ type Query struct {
 // Selection is a parsed query. It is immutable, and may be shared by readers of the cache that made
 // it. Other caches reject it with ErrForeignSelection.
 type Selection struct {
-	cache        *Cache // that made it; nil if none did
-	namespaced   bool   // of the resource
+	cache        *scopeCache  // that made it; nil if none did
+	of           *Cache       // the cache of parts
+	parts        []*Selection // the same selection in each scope of the cache that made it; nil if none did
+	namespaced   bool         // of the resource
 	namespace    string
 	name         string
 	limited      bool     // to namespaces
@@ -329,6 +331,9 @@ type conditionKey struct {
 	values listkey.Key[string]
 	equal  bool
 }
+
+// Cache returns the cache that made the selection; nil if none did.
+func (s *Selection) Cache() *Cache { return s.of }
 
 // Key returns the key of the selection. It is made at the first call.
 func (s *Selection) Key() SelectionKey { return s.key() }

@@ -3,9 +3,11 @@ package informerhub
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
-// Status is the state of a cache, for operators. It names no object.
+// Status is the state of a cached resource, for operators. It names no object.
 type Status struct {
 	Resource Resource
 	// Synced reports whether the cache has received a complete snapshot.
@@ -33,6 +35,30 @@ type Status struct {
 	// RelistingSince is the time at which reading of a complete snapshot began, the first one or
 	// another, over all attempts; zero if none is being read.
 	RelistingSince time.Time
+	// Namespaces is the number of namespaces that are cached one by one; 0 if the resource is cached as a whole. The
+	// numbers above are then their sums, and the other values those of the namespace that is behind the most.
+	Namespaces int
+}
+
+// merge returns the state of a resource whose namespaces have two states.
+func (s Status) merge(other Status) Status {
+	s.Synced = s.Synced && other.Synced
+	s.Freshness = worst([]Freshness{other.Freshness}, s.Freshness)
+	if object.Older(other.Version, s.Version) || other.Version == "" {
+		s.Version = other.Version
+	}
+	s.Objects, s.Bytes, s.Watchers = s.Objects+other.Objects, s.Bytes+other.Bytes, s.Watchers+other.Watchers
+	s.Changes, s.Relists, s.Failures = s.Changes+other.Changes, s.Relists+other.Relists, s.Failures+other.Failures
+	s.Beginnings = s.Beginnings.add(other.Beginnings)
+	if other.WindowSince.After(s.WindowSince) {
+		s.WindowSince = other.WindowSince
+	}
+	s.Rejected = s.Rejected || other.Rejected
+	if since := other.RelistingSince; !since.IsZero() && (s.RelistingSince.IsZero() || since.Before(s.RelistingSince)) {
+		s.RelistingSince = since
+	}
+	s.Namespaces += other.Namespaces
+	return s
 }
 
 // Totals are numbers of caches.
@@ -57,6 +83,12 @@ type Beginnings struct {
 	LatestStates int64 `json:"latestStates"`
 	// Resets had a position and got a snapshot, because it is of another history or too old.
 	Resets int64 `json:"resets"`
+}
+
+func (b Beginnings) add(other Beginnings) Beginnings {
+	return Beginnings{
+		b.Snapshots + other.Snapshots, b.Resumed + other.Resumed, b.LatestStates + other.LatestStates, b.Resets + other.Resets,
+	}
 }
 
 // beginnings counts concurrently.

@@ -17,8 +17,8 @@ func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	hub, cache, _ := syncedHub(t, api)
 	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Changes: 1, Bytes: podOf(t, cache, "a").Size()}
 	wantStatus(t, hub, want)
-	one, other := longWatch(t, cache), cache.Watch(selectFrom(t, cache, Query{Namespace: "default"}), WatchOptions{Bookmarks: time.Hour})
-	for _, watcher := range []*Watcher{one, other} {
+	one, other := longWatch(t, cache), cache.watch(selectFrom(t, cache, Query{Namespace: "default"}), WatchOptions{Bookmarks: time.Hour})
+	for _, watcher := range []*scopeWatcher{one, other} {
 		nextLines(t, watcher)
 	}
 	want.Watchers, want.Beginnings.Snapshots = 2, 2
@@ -64,7 +64,7 @@ func wantStatus(t *testing.T, hub *Hub, want Status) {
 	}
 }
 
-func podOf(t *testing.T, c *Cache, name string) *Object {
+func podOf(t *testing.T, c *scopeCache, name string) *Object {
 	t.Helper()
 	object, err := c.Get("default", name)
 	must(t, err)
@@ -97,7 +97,7 @@ func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
 	must(t, restored.Update(pod(t, "a", 11)))
 	for _, test := range []struct {
 		name  string
-		cache *Cache
+		cache *scopeCache
 		since *Position
 		want  Beginnings
 	}{
@@ -107,7 +107,7 @@ func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
 		{"in an undone history", restored, &undone, Beginnings{Resets: 1}},
 	} {
 		before := test.cache.beginnings.numbers()
-		w := test.cache.Watch(selectFrom(t, test.cache, Query{}), WatchOptions{Bookmarks: time.Hour, Since: test.since, SinceTimeout: time.Second})
+		w := test.cache.watch(selectFrom(t, test.cache, Query{}), WatchOptions{Bookmarks: time.Hour, Since: test.since, SinceTimeout: time.Second})
 		nextLines(t, w)
 		w.Close()
 		after := test.cache.beginnings.numbers()
@@ -123,7 +123,7 @@ func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
 
 func TestBeginnings_OpenWatchesThatCannotContinueAreResets(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
-	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
+	w := c.watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
 	defer w.Close()
 	nextLines(t, w)
 	must(t, c.Replace(items(pod(t, "a", 2)), "5")) // from a backup

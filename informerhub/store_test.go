@@ -84,7 +84,7 @@ func checkIndex(t tester, s *store) {
 }
 
 // lookedThrough returns the objects that are matched against a selection, in no order.
-func lookedThrough(c *Cache, sel *Selection) []*Object {
+func lookedThrough(c *scopeCache, sel *Selection) []*Object {
 	return slices.Concat(c.candidates(sel).runs...)
 }
 

@@ -32,10 +32,12 @@ import (
 // Reflector, and records the outcome in the cache.
 type upstream struct {
 	client rest.Interface
-	cache  *Cache
+	cache  *scopeCache
 	scope  scope
 	// metadataOnly requests only the objects' metadata.
 	metadataOnly bool
+	// denied reports that the API server has denied a list or a watch; nil if nobody needs to know.
+	denied func()
 	// served reports whether the API server still serves the resource, with the same kind and scope
 	// as the cache.
 	served      func(context.Context) (bool, error)
@@ -208,6 +210,9 @@ func (u *upstream) eventCounter(lists bool) func(watch.Event) bool {
 }
 
 func (u *upstream) recordFailure(ctx context.Context, err error) {
+	if isDenied(err) && u.denied != nil {
+		u.denied()
+	}
 	if ctx.Err() == nil {
 		u.cache.recordFailure(discovery.AsUnavailable(ctx, u.client, err))
 	}

@@ -158,7 +158,7 @@ func (s *silent) deletions(context.Context, string, string) ([]latest, error) {
 	return nil, errHistorySilent
 }
 
-func isCurrent(c *Cache) bool {
+func isCurrent(c *scopeCache) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.following.current
@@ -181,7 +181,7 @@ func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 			var all sync.WaitGroup
 			for range 100 {
 				all.Go(func() {
-					w := got.cache.Watch(selectFrom(t, got.cache, Query{}), WatchOptions{Since: &Position{Version: version}, SinceTimeout: time.Second})
+					w := got.cache.watch(selectFrom(t, got.cache, Query{}), WatchOptions{Since: &Position{Version: version}, SinceTimeout: time.Second})
 					defer w.Close()
 					batch, err := w.Next(t.Context())
 					if err != nil || batch.Events[0].Type != Reset {

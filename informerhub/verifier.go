@@ -23,7 +23,7 @@ import (
 // bookmark. Of some resources, such as events, it sends no bookmarks. These are listed instead, for
 // callers that wait: if the list has the objects of the cache, the cache has reached its version.
 type verifier struct {
-	cache *Cache
+	cache *scopeCache
 
 	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
 	bookmarked   chan struct{} // has a value after a bookmark arrived
@@ -35,7 +35,7 @@ type verifier struct {
 	listAgainAt time.Time  // when the API server may be asked for a list again
 }
 
-func newVerifier(c *Cache) *verifier {
+func newVerifier(c *scopeCache) *verifier {
 	return &verifier{
 		cache:        c,
 		needsCatchUp: make(chan struct{}, 1),

@@ -1,12 +1,12 @@
 package informerhub
 
 import (
-	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"golang.org/x/sync/errgroup"
 )
 
 // WatchOptions configure a watcher.
@@ -25,70 +25,21 @@ type WatchOptions struct {
 
 const defaultBookmarks = 5 * time.Second
 
-// Watcher follows a selection. It is only a cursor in the cache's feed: it has no queue and no
+// Watcher follows a selection. It is only a cursor in the feed of each namespace: it has no queue and no
 // goroutine, and cannot slow down the cache or another watcher. It is not safe for concurrent use.
 type Watcher struct {
-	cache     *Cache
-	selection *Selection
-	options   WatchOptions
-
-	group  *watcherGroup // wakes the watcher; nil before the first read
-	broad  bool          // group is a broad one
-	epoch  uint64
-	cursor uint64
-	// snapshot is the snapshot that is being sent; nil if there is none.
-	snapshot *snapshotWalk
-	// catchUp is the delivery of latest states that is in progress; nil if there is none.
-	catchUp    *catchUp
-	divergence divergence // of the caller's state from what this replica knows
-	// deletion is the last deletion that was delivered, if the position is older; see Position.
-	deletion Deletion
-	contact  time.Time // time as of which what was read last is complete
-
-	// pending is what was read when the context ended, with the batch that was begun for it; nil if
-	// there is none.
-	pending *pendingBatch
-
-	bookmarkDue bool // a Bookmark follows as soon as there is nothing else
-	// bookmarkBy is the time from which a Bookmark follows the next batch, also if there is more. It
-	// is zero until the first Synced or Bookmark: the first Bookmark of a watcher that resumes shows
-	// that nothing is left of what was pending at beganAt.
-	bookmarkBy     time.Time
-	beganAt        uint64 // the feed's last change when the watcher began
-	following      Batch  // the Bookmark that follows the last batch; without events if there is none
-	flushing       bool   // see Flush
-	warner         warner
-	unresumable    bool       // the stream cannot be resumed after the last returned batch
-	nextSelection  *Selection // the selection to switch to; nil if there is none
-	nextBySnapshot bool       // switch with a snapshot
+	options WatchOptions
+	reader  watchReader // nil for a selection of another cache
 }
 
-// Flush makes the next calls of Next return without waiting: first all changes up to the feed's end,
-// also those that are held back during a burst, and then, if there were none, a Bookmark. After
-// that, IsFlushing reports false and Next waits again.
-func (w *Watcher) Flush() { w.flushing = true }
-
-// RequestBookmark makes Next return a Bookmark as if the time for it had come; see
-// WatchOptions.Bookmarks.
-func (w *Watcher) RequestBookmark() {
-	w.bookmarkDue = true
-	if !w.bookmarkBy.IsZero() {
-		w.bookmarkBy = time.Now()
-	}
-}
-
-// IsFlushing reports whether changes that were there at the last call of Flush may be pending.
-func (w *Watcher) IsFlushing() bool { return w.flushing }
-
-// Close removes the watcher from the cache.
-func (w *Watcher) Close() {
-	if w.group == nil {
-		return
-	}
-	w.cache.mu.Lock()
-	defer w.cache.mu.Unlock()
-	w.cache.feed.watchers.leave(w.group)
-	w.group = nil
+// watchReader follows a selection in one scope, or in several: a scopeWatcher or a mergedWatcher. Its methods are described
+// at [Watcher].
+type watchReader interface {
+	NextUntil(ctx context.Context, interrupt <-chan struct{}) (Batch, error)
+	RequestBookmark()
+	Flush()
+	IsFlushing() bool
+	Close()
 }
 
 // Next blocks until events are available and returns the pending ones, at most as many as a watcher
@@ -106,280 +57,405 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) { return w.NextUntil(
 // channel interrupt is closed. Pending events are returned nevertheless. A nil channel never
 // interrupts.
 func (w *Watcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
-	batch, err := w.next(ctx, interrupt)
-	if err != nil {
-		return Batch{}, err
+	if w.reader == nil {
+		return Batch{}, ErrForeignSelection
 	}
-	w.noteDeletion(&batch)
-	w.unresumable = batch.unresumable
-	if batch.hasSyncedOrBookmark() {
-		w.bookmarkDue, w.bookmarkBy = false, time.Now().Add(w.options.Bookmarks)
-	}
-	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
-	return batch, nil
+	return w.reader.NextUntil(ctx, interrupt)
 }
 
-func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
-	if err := w.cache.checkSelection(cmp.Or(w.nextSelection, w.selection)); err != nil {
+// Flush makes the next calls of Next return without waiting: first all changes up to the feed's end,
+// also those that are held back during a burst, and then, if there were none, a Bookmark. After
+// that, IsFlushing reports false and Next waits again.
+func (w *Watcher) Flush() { w.reader.Flush() }
+
+// IsFlushing reports whether changes that were there at the last call of Flush may be pending.
+func (w *Watcher) IsFlushing() bool { return w.reader.IsFlushing() }
+
+// RequestBookmark makes Next return a Bookmark as if the time for it had come; see
+// WatchOptions.Bookmarks.
+func (w *Watcher) RequestBookmark() { w.reader.RequestBookmark() }
+
+// Rescope switches the watcher to a selection that differs only in Namespaces. The next batch has
+// the difference, at one sequence number of the feed: the pending changes in namespaces of both
+// selections; Deleted, without content, for the caller's objects in removed namespaces; and Added
+// for the objects in added namespaces. Pending changes in removed namespaces are dropped. If the
+// feed cannot continue from the watcher's cursor, or if one of the selections is of a cache of several
+// namespaces, the next batch is Reset and a snapshot. The selection can be of another cache of the resource.
+func (w *Watcher) Rescope(next *Selection) { w.switchTo(next, (*scopeWatcher).Rescope) }
+
+// Restart switches the watcher to a selection as Rescope does, but always with Reset and a
+// snapshot, because the caller has not been sent everything that Next has returned.
+func (w *Watcher) Restart(next *Selection) { w.switchTo(next, (*scopeWatcher).Restart) }
+
+// switchTo switches to a selection: within the scope if that is the same, and otherwise with another reader.
+func (w *Watcher) switchTo(next *Selection, within func(*scopeWatcher, *Selection)) {
+	if one, ok := w.reader.(*scopeWatcher); ok && len(next.parts) == 1 && next.parts[0].cache == one.cache {
+		within(one, next.parts[0])
+		return
+	}
+	flushing := w.IsFlushing()
+	w.Close()
+	w.options.Since = nil
+	if w.reader = next.of.reader(next, w.options); flushing {
+		w.reader.Flush()
+	}
+}
+
+// Close removes the watcher from the cache.
+func (w *Watcher) Close() {
+	if w.reader != nil {
+		w.reader.Close()
+	}
+}
+
+// mergedWatcher follows a selection in several namespaces, each by a scopeWatcher. It delivers the batches of these in turn:
+//
+//   - A snapshot is that of each namespace after the other: one Reset, all objects, one Synced. The changes in the namespaces
+//     before wait meanwhile.
+//   - A Reset in one of the namespaces makes it begin again in all of them.
+//   - While one namespace is where a stream cannot be resumed, only its batches are delivered.
+//   - A Bookmark follows when each namespace has one.
+type mergedWatcher struct {
+	// Set once.
+	cache     *Cache
+	selection *Selection
+	options   WatchOptions
+
+	parts []mergedPart // one for each namespace of the cache
+	began bool
+	// only is the index of the only part that is read: of the one whose snapshot is delivered, or that a stream cannot be
+	// resumed in; -1 if all are.
+	only         int
+	turn         int // index of the part that is read next
+	snapshotting bool
+	resetSent    bool // of the snapshot
+
+	bookmarkDue bool
+	bookmarkBy  time.Time // zero until the first Synced or Bookmark
+	flushing    bool
+	warner      warner
+}
+
+// mergedPart is one namespace of a mergedWatcher.
+type mergedPart struct {
+	watcher   *scopeWatcher
+	at        NamespacePosition // after what was delivered
+	freshness Freshness         // of what was read last
+	pending   bool              // there may be something to read
+	reset     bool              // its Reset was read
+	requested bool              // its Bookmark was requested for the next one of the stream
+	marked    bool              // its Bookmark was read for the next one of the stream
+}
+
+func newMergedWatcher(cache *Cache, sel *Selection, options WatchOptions) *mergedWatcher {
+	if options.Bookmarks <= 0 {
+		options.Bookmarks = defaultBookmarks
+	}
+	m := &mergedWatcher{cache: cache, selection: sel, options: options}
+	since := options.Since
+	for _, scope := range cache.scopes {
+		if since == nil {
+			break
+		}
+		if _, known := since.In(scope.namespace); !known {
+			since = nil // begins with a snapshot
+		}
+	}
+	m.restart(since)
+	return m
+}
+
+// restart makes the watcher begin, at a position or with a snapshot.
+func (m *mergedWatcher) restart(since *Position) {
+	m.Close()
+	m.parts, m.began, m.turn = make([]mergedPart, len(m.cache.scopes)), false, 0
+	m.snapshotting, m.resetSent, m.only = since == nil, false, -1
+	if m.snapshotting {
+		m.only = 0
+	}
+	for i, scope := range m.cache.scopes {
+		options := WatchOptions{Bookmarks: ownBookmarks, SinceTimeout: m.options.SinceTimeout}
+		if since != nil {
+			at, _ := since.In(scope.namespace)
+			options.Since, m.parts[i].at = &at.Position, at
+		}
+		m.parts[i].at.Namespace = scope.namespace
+		m.parts[i].watcher, m.parts[i].pending = scope.watch(m.selection.parts[i], options), true
+	}
+	m.bookmarkDue, m.bookmarkBy = !m.snapshotting, time.Time{}
+	if m.flushing {
+		m.Flush()
+	}
+}
+
+// ownBookmarks is the interval of the bookmarks of a part, which are requested when those of the stream are due.
+const ownBookmarks = 24 * time.Hour
+
+// maxBeginnings bounds the namespaces of a watcher that resume at the same time: each can ask the API server.
+const maxBeginnings = 16
+
+// begin sets the first cursors of a watcher that resumes. Snapshots begin one after the other.
+func (m *mergedWatcher) begin(ctx context.Context) error {
+	if m.began || m.snapshotting {
+		return nil
+	}
+	var all errgroup.Group
+	all.SetLimit(maxBeginnings)
+	for i := range m.parts {
+		if w := m.parts[i].watcher; w.group == nil {
+			all.Go(func() error { return w.begin(ctx) })
+		}
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	m.began = true
+	return nil
+}
+
+// Flush implements watchReader.
+func (m *mergedWatcher) Flush() {
+	m.flushing, m.bookmarkDue = true, true
+	for i := range m.parts {
+		m.parts[i].watcher.Flush()
+		m.parts[i].pending = true
+	}
+}
+
+// IsFlushing implements watchReader.
+func (m *mergedWatcher) IsFlushing() bool {
+	return m.flushing && (m.snapshotting || slices.ContainsFunc(m.parts, func(p mergedPart) bool { return p.watcher.IsFlushing() }))
+}
+
+// RequestBookmark implements watchReader.
+func (m *mergedWatcher) RequestBookmark() { m.bookmarkDue = true }
+
+// Close implements watchReader.
+func (m *mergedWatcher) Close() {
+	for i := range m.parts {
+		m.parts[i].watcher.Close()
+	}
+}
+
+// NextUntil implements watchReader.
+func (m *mergedWatcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
+	if err := m.begin(ctx); err != nil {
 		return Batch{}, err
 	}
-	switch {
-	case w.nextSelection != nil:
-		w.following = Batch{} // its position is of the selection before
-		if batch, ok, err := w.switchSelection(ctx); ok || err != nil {
-			return batch, err
-		}
-	case len(w.following.Events) > 0:
-		following := w.following
-		w.following = Batch{}
-		return following, nil
-	case w.group == nil || w.divergence.needsResync:
-		if err := w.begin(ctx); err != nil {
-			return Batch{}, err
-		}
-		w.bookmarkDue, w.bookmarkBy = true, time.Time{}
-	}
-	bookmarkTimer := time.NewTimer(time.Until(w.bookmarkBy))
-	defer bookmarkTimer.Stop()
-	var endTurn func() // ends the turn in which changes are read and matched, at the pace of the caller
-	defer func() {
-		if endTurn != nil {
-			endTurn()
-		}
-	}()
 	for {
-		if w.broad && !w.divergence.isAhead() {
-			w.narrowGroup()
+		if m.owesBookmark() && m.collectBookmarks() {
+			return m.deliver(m.bookmark()), nil
 		}
-		if endTurn == nil && w.needsTurn() {
-			end, err := fairqueue.BeginTurn(ctx)
-			if err != nil {
-				return Batch{}, err
-			}
-			endTurn = end
-		}
-		next := w.pendingOrPoll()
-		if next.needsResync {
-			w.divergence.needsResync = true // reading history may take a while: until then the caller receives this
-			return bookmark(next.position, next.freshness), nil
-		}
-		batch, err := w.batch(ctx, next)
+		batch, err := m.read(ctx)
 		switch {
 		case err != nil:
 			return Batch{}, err
 		case len(batch.Events) > 0:
-			w.flushing = w.flushing && next.more
-			if w.owesBookmark(next.more) && !batch.unresumable && !batch.hasSyncedOrBookmark() {
-				w.following = batch.bookmark()
-			}
-			return batch, nil
-		case next.more && ctx.Err() == nil:
-			continue // nothing for this selection; there is more
-		case next.more:
-			return Batch{}, context.Cause(ctx)
-		case next.ended != nil:
-			return Batch{}, next.ended
-		case w.bookmarkDue || w.unresumable || w.flushing:
-			w.flushing = false
-			return batch.bookmark(), nil
+			return m.deliver(batch), nil
+		case m.owesBookmark():
+			continue // each namespace has its bookmark now
 		}
-		if endTurn != nil {
-			endTurn()
-			endTurn = nil
-		}
-		select {
-		case <-next.advanced:
-		case <-bookmarkTimer.C:
-			w.bookmarkDue = true
-		case <-interrupt:
-			return Batch{}, ErrInterrupted
-		case <-ctx.Done():
-			return Batch{}, context.Cause(ctx)
-		}
-	}
-}
-
-// owesBookmark reports whether a Bookmark is due behind a batch of events; more reports whether other
-// events are pending. The first Bookmark does not wait for events that came after the watcher began:
-// there may be more of them whenever it reads.
-func (w *Watcher) owesBookmark(more bool) bool {
-	if w.bookmarkBy.IsZero() {
-		return w.bookmarkDue && (!more || w.cursor >= w.beganAt)
-	}
-	return w.bookmarkDue && !more || !time.Now().Before(w.bookmarkBy)
-}
-
-// pendingBatch is a batch that is being made from what a watcher has read. The cursor is already
-// after it.
-type pendingBatch struct {
-	result readResult
-	making *sharedBatch
-}
-
-// pendingOrPoll returns what is pending for this watcher. The result of an earlier call whose
-// context ended comes first, because the cursor is already after it.
-func (w *Watcher) pendingOrPoll() readResult {
-	if w.pending != nil {
-		return w.pending.result
-	}
-	return w.poll()
-}
-
-// batch returns the batch of a read result for the watcher, made once for all watchers that read
-// the same. If the context ends meanwhile, the read result stays pending.
-func (w *Watcher) batch(ctx context.Context, result readResult) (Batch, error) {
-	if w.pending == nil {
-		w.pending = &pendingBatch{result: result, making: w.making(result)}
-	}
-	batch, err := w.finish(ctx, w.pending.making)
-	if err == nil || ctx.Err() == nil {
-		w.pending = nil
-	}
-	if err != nil {
-		return Batch{}, err
-	}
-	w.warner.count(batch)
-	return batch, nil
-}
-
-// making returns the batch that watchers with the same read result make together, or one of this
-// watcher alone.
-func (w *Watcher) making(result readResult) *sharedBatch {
-	if result.batches == nil || result.part != nil || w.divergence.isAhead() {
-		return &sharedBatch{rest: result, batch: batchOf(result)}
-	}
-	return result.batches.share(result.batchKey, func() *sharedBatch {
-		making := &sharedBatch{rest: result, batch: batchOf(result)}
-		making.batch.shared = making
-		return making
-	})
-}
-
-// finish matches what is left of a batch, and returns the batch. Each watcher that waits for a shared
-// batch works on it in turn, in a processor slot of its own caller and until its own context ends. So
-// a batch is never later than the slot of the first caller that gets one, whichever of them began it.
-func (w *Watcher) finish(ctx context.Context, making *sharedBatch) (Batch, error) {
-	if batch, ok := making.get(); ok {
-		return batch, nil
-	}
-	if w.isLong(&w.pending.result) {
-		slotCtx, end, err := fairqueue.Begin(ctx)
-		if err != nil {
+		if err := m.wait(ctx, interrupt); err != nil {
 			return Batch{}, err
 		}
-		defer end()
-		ctx = slotCtx
 	}
-	making.mu.Lock()
-	defer making.mu.Unlock()
-	if err := w.match(ctx, making); err != nil {
-		return Batch{}, err
-	}
-	making.rest, making.made = readResult{}, true
-	return making.batch, nil
 }
 
-// isLong reports whether matching a read result needs a processor slot. A few small objects are matched
-// by labels and fields in less time than a slot lasts.
-func (w *Watcher) isLong(result *readResult) bool {
-	sel := w.selection
-	switch {
-	case sel.filter != nil || result.catchUp != nil:
-		return true
-	case result.part != nil:
-		return len(result.part.objects) > shortWork || sel.isLong(slices.Values(result.part.objects))
+// owesBookmark reports whether a Bookmark is due, and can be sent.
+func (m *mergedWatcher) owesBookmark() bool {
+	return m.only < 0 && (m.bookmarkDue || !m.bookmarkBy.IsZero() && !time.Now().Before(m.bookmarkBy))
+}
+
+// collectBookmarks requests the bookmarks of the namespaces. It reports whether each has one.
+func (m *mergedWatcher) collectBookmarks() (all bool) {
+	all = true
+	for i := range m.parts {
+		part := &m.parts[i]
+		if !part.marked && !part.requested {
+			part.watcher.RequestBookmark()
+			part.requested, part.pending = true, true
+		}
+		all = all && part.marked
 	}
-	return sel.isLong(func(yield func(*Object) bool) {
-		for _, step := range result.changes {
-			if !yield(step.object()) {
-				return
+	return all
+}
+
+// bookmark returns a batch with a Bookmark after everything that was delivered.
+func (m *mergedWatcher) bookmark() Batch {
+	position := m.position()
+	following := bookmark(position, m.freshness())
+	following.Through = position.through()
+	return following
+}
+
+// deliver completes a batch that is about to be returned.
+func (m *mergedWatcher) deliver(batch Batch) Batch {
+	m.warner.count(batch)
+	if batch.hasSyncedOrBookmark() {
+		m.bookmarkDue, m.bookmarkBy, m.flushing = false, time.Now().Add(m.options.Bookmarks), false
+		for i := range m.parts {
+			m.parts[i].requested, m.parts[i].marked = false, false
+		}
+	}
+	batch.Warnings = m.warner.warnings(batch, m.options.Bookmarks)
+	return batch
+}
+
+// closedChannel interrupts each wait.
+var closedChannel = func() chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}()
+
+// read returns the next batch of a namespace; without events if there is none.
+func (m *mergedWatcher) read(ctx context.Context) (Batch, error) {
+	for {
+		i := m.nextPending()
+		if i < 0 {
+			return Batch{}, nil
+		}
+		batch, err := m.parts[i].watcher.NextUntil(ctx, closedChannel)
+		switch {
+		case err == ErrInterrupted:
+			m.parts[i].pending = false
+			continue
+		case err != nil:
+			return Batch{}, err
+		}
+		m.turn = (i + 1) % len(m.parts)
+		if merged := m.merge(i, batch); len(merged.Events) > 0 {
+			return merged, nil
+		}
+	}
+}
+
+// nextPending returns the index of the part to read; -1 if there is nothing to read.
+func (m *mergedWatcher) nextPending() int {
+	if m.only >= 0 {
+		if m.parts[m.only].pending {
+			return m.only
+		}
+		return -1
+	}
+	for n := range m.parts {
+		if i := (m.turn + n) % len(m.parts); m.parts[i].pending {
+			return i
+		}
+	}
+	return -1
+}
+
+// merge returns a batch of a namespace as one of the stream. It has no events if they are not delivered: a Bookmark, for
+// example.
+func (m *mergedWatcher) merge(i int, batch Batch) Batch {
+	part, events := &m.parts[i], batch.Events
+	if events[0].Type == Reset {
+		if !m.snapshotting || part.reset {
+			m.restart(nil)
+			return Batch{}
+		}
+		part.reset = true
+		if m.resetSent {
+			events = events[1:]
+		}
+		m.resetSent = true
+	}
+	position, resumable := batch.PositionAfter(len(batch.Events) - 1)
+	if resumable {
+		part.at.Position, part.at.Through = position, newerVersion(position.Version, batch.Through)
+	}
+	part.freshness = batch.Freshness
+	if len(events) > 0 {
+		switch last := len(events) - 1; events[last].Type {
+		case Bookmark:
+			// One that was not requested shows that a stream can be resumed again, or that it waits for history.
+			m.bookmarkDue = m.bookmarkDue || !part.requested
+			part.marked, events = true, events[:last]
+		case Synced:
+			events = events[:last]
+			m.endPart()
+			if !m.snapshotting {
+				events = append(slices.Clone(events), Event{Type: Synced, ResourceVersion: m.position().through()})
 			}
 		}
-	})
-}
-
-func batchOf(result readResult) Batch {
-	return Batch{
-		Since:    timeOf(result.oldest),
-		Position: result.position, Through: result.through, Freshness: result.freshness,
-		unresumable: result.unresumable, compacted: result.catchUp != nil,
 	}
-}
-
-// timeOf returns a time in Unix nanoseconds; the zero time for 0.
-func timeOf(nanoseconds int64) time.Time {
-	if nanoseconds == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, nanoseconds)
-}
-
-// match adds the events of the rest of a read result under the watcher's selection to its batch. The
-// batch's lock is held, and released between two steps.
-func (w *Watcher) match(ctx context.Context, making *sharedBatch) error {
-	if err := w.matchChanges(ctx, making); err != nil {
-		return err
-	}
-	if err := w.matchStates(ctx, making); err != nil {
-		return err
-	}
-	if part := making.rest.part; part != nil {
-		if err := part.complete(ctx, &making.batch, w.selection); err != nil {
-			return err
+	if !m.snapshotting {
+		if m.only = -1; !resumable {
+			m.only = i
 		}
 	}
-	w.divergence.keepPosition(&making.batch)
+	merged := batch
+	merged.Events, merged.Position, merged.Freshness = events, m.position(), m.freshness()
+	merged.Through, merged.shared, merged.deletion = merged.Position.through(), nil, Deletion{}
+	merged.unresumable = m.snapshotting || m.only >= 0
+	if !batch.snapshot {
+		merged.part = &batchPart{batch, i}
+	}
+	if batch.Freshness == (Freshness{}) {
+		merged.Freshness = Freshness{}
+	}
+	return merged
+}
+
+// endPart ends the snapshot of a namespace, and begins that of the next one.
+func (m *mergedWatcher) endPart() {
+	if m.only++; m.only == len(m.parts) {
+		m.only, m.snapshotting, m.began = -1, false, true
+	}
+}
+
+// position returns the position after what was delivered in each namespace. It is not one to resume at while
+// a snapshot is sent.
+func (m *mergedWatcher) position() Position {
+	positions := make([]NamespacePosition, len(m.parts))
+	for i := range m.parts {
+		positions[i] = m.parts[i].at
+	}
+	return mergedPosition(positions)
+}
+
+// freshness returns how current what was delivered is: as stale as one of the caches, and as old as what was read least recently.
+func (m *mergedWatcher) freshness() Freshness {
+	fresh := m.cache.Freshness()
+	for i := range m.parts {
+		if m.parts[i].freshness != (Freshness{}) {
+			fresh = worst([]Freshness{m.parts[i].freshness}, fresh)
+		}
+	}
+	return fresh
+}
+
+// wait blocks until a part has something to read, or a Bookmark is due. It takes a microsecond for ten namespaces.
+func (m *mergedWatcher) wait(ctx context.Context, interrupt <-chan struct{}) error {
+	by := m.bookmarkBy
+	if m.only >= 0 {
+		by = time.Now().Add(m.options.Bookmarks) // no Bookmark can be sent
+	}
+	timer := time.NewTimer(time.Until(by))
+	defer timer.Stop()
+	const others = 3
+	cases := append(make([]reflect.SelectCase, 0, len(m.parts)+others), receive(ctx.Done()), receive(interrupt),
+		reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(timer.C)})
+	for i := range m.parts {
+		advanced := m.parts[i].watcher.advanced
+		if m.only >= 0 && i != m.only {
+			advanced = nil
+		}
+		cases = append(cases, receive(advanced))
+	}
+	switch chosen, _, _ := reflect.Select(cases); chosen {
+	case 0:
+		return context.Cause(ctx)
+	case 1:
+		return ErrInterrupted
+	case 2:
+	default:
+		m.parts[chosen-others].pending = true
+	}
 	return nil
 }
 
-func (w *Watcher) matchChanges(ctx context.Context, making *sharedBatch) error {
-	for i, rest := 0, &making.rest; len(rest.changes) > 0; i++ {
-		if err := w.yield(ctx, i, making); err != nil {
-			return err
-		}
-		if len(rest.changes) == 0 {
-			return nil // another watcher has matched the rest
-		}
-		step := rest.changes[0]
-		rest.changes = rest.changes[1:]
-		if rest.part != nil && !rest.part.passed.passed(step.object()) {
-			continue
-		}
-		if event, ok := w.selection.transition(step, &making.batch.unvalued); ok && !w.divergence.hasDelivered(event) {
-			making.batch.Events = append(making.batch.Events, w.divergence.withoutBefore(event))
-		}
-	}
-	return nil
-}
-
-func (w *Watcher) matchStates(ctx context.Context, making *sharedBatch) error {
-	for i, rest := 0, &making.rest; len(rest.states) > 0; i++ {
-		if err := w.yield(ctx, i, making); err != nil {
-			return err
-		}
-		if len(rest.states) == 0 {
-			return nil
-		}
-		state := rest.states[0]
-		rest.states = rest.states[1:]
-		if rest.part != nil && !rest.part.passed.passed(state.object) {
-			continue
-		}
-		heldAt := rest.catchUp.heldAt(state, rest.since)
-		if event, ok := w.selection.latestStateEvent(state, heldAt, &making.batch.unvalued); ok && !w.divergence.hasDelivered(event) {
-			making.batch.Events = append(making.batch.Events, event)
-		}
-	}
-	return nil
-}
-
-// yield yields the processor before the i-th step of a loop over objects, without the batch's lock: at
-// every step if there is a filter, which may take a millisecond, and otherwise at regular intervals.
-func (w *Watcher) yield(ctx context.Context, i int, making *sharedBatch) error {
-	if w.selection.filter == nil && i%stepsBetweenYields != 0 {
-		return nil
-	}
-	making.mu.Unlock()
-	defer making.mu.Lock()
-	return fairqueue.Yield(ctx)
+func receive(from <-chan struct{}) reflect.SelectCase {
+	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(from)}
 }

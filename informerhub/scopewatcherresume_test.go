@@ -17,9 +17,9 @@ import (
 )
 
 // resumed returns a watcher that resumes from the version of another replica.
-func resumed(t *testing.T, c *Cache, query Query, since Position) *Watcher {
+func resumed(t *testing.T, c *scopeCache, query Query, since Position) *scopeWatcher {
 	t.Helper()
-	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, SinceTimeout: time.Second})
+	w := c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, SinceTimeout: time.Second})
 	t.Cleanup(w.Close)
 	return w
 }
@@ -130,14 +130,14 @@ func TestResume_ResyncsIfADeletionWasEvicted(t *testing.T) {
 
 // The position is older than the window, and the records around it have been swept.
 func TestLatestStates_DeliverDeletionsAfterTheLogIsSwept(t *testing.T) {
-	churn := func(t *testing.T, c *Cache, from int) string {
+	churn := func(t *testing.T, c *scopeCache, from int) string {
 		version := from
 		for ; len(c.feed.log.records) != c.feed.log.current || version < from+10; version++ {
 			must(t, c.Update(pod(t, "y", version)))
 		}
 		return fmt.Sprintf("MODIFIED default/y@%d at %d", version-1, version-1)
 	}
-	start := func(t *testing.T) *Cache {
+	start := func(t *testing.T) *scopeCache {
 		c := podCache(1)
 		must(t, c.Replace(items(pod(t, "y", 3)), "10"))
 		return c
@@ -478,7 +478,7 @@ func in(t *testing.T, namespace, name, version string) *Object {
 }
 
 // followingNamespaces returns a reader of some namespaces that has read the snapshot.
-func followingNamespaces(t *testing.T, c *Cache, namespaces ...string) *reader {
+func followingNamespaces(t *testing.T, c *scopeCache, namespaces ...string) *reader {
 	t.Helper()
 	r := newReader(t, c, Query{Namespaces: namespaces})
 	r.drain(t)

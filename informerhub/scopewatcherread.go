@@ -38,7 +38,7 @@ type readResult struct {
 
 // needsTurn reports whether what is pending for this watcher must wait for the turn of the caller's streams.
 // What a stream begins with does not: the caller asks for it.
-func (w *Watcher) needsTurn() bool {
+func (w *scopeWatcher) needsTurn() bool {
 	if w.bookmarkBy.IsZero() {
 		return false
 	}
@@ -55,7 +55,7 @@ func (w *Watcher) needsTurn() bool {
 }
 
 // poll returns what is pending for this watcher, and advances its cursor.
-func (w *Watcher) poll() readResult {
+func (w *scopeWatcher) poll() readResult {
 	result := w.readFeed()
 	if result.catchUp != nil {
 		result.states = result.catchUp.complete(result.logPart, result.backfilled)
@@ -63,7 +63,7 @@ func (w *Watcher) poll() readResult {
 	return result
 }
 
-func (w *Watcher) readFeed() readResult {
+func (w *scopeWatcher) readFeed() readResult {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -80,7 +80,7 @@ func (w *Watcher) readFeed() readResult {
 
 // readPendingLocked returns the changes that are pending for the watcher, up to an end, or the
 // latest states if its cursor is older than the window.
-func (w *Watcher) readPendingLocked(end feedEnd) readResult {
+func (w *scopeWatcher) readPendingLocked(end feedEnd) readResult {
 	if w.catchUp != nil {
 		return w.readLatestLocked()
 	}
@@ -100,7 +100,7 @@ func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 }
 
 // lagsWindowLocked reports whether the window lacks some of the pending changes.
-func (w *Watcher) lagsWindowLocked(end feedEnd) bool {
+func (w *scopeWatcher) lagsWindowLocked(end feedEnd) bool {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
 		return !window.covers(w.cursor)
@@ -111,11 +111,11 @@ func (w *Watcher) lagsWindowLocked(end feedEnd) bool {
 
 // readsAllLocked reports whether the watcher must examine every change, because its cursor is older
 // than its group.
-func (w *Watcher) readsAllLocked() bool { return w.cursor < w.group.since }
+func (w *scopeWatcher) readsAllLocked() bool { return w.cursor < w.group.since }
 
 // readChangesLocked returns the pending changes up to an end, at most as many as the watcher takes
 // at once.
-func (w *Watcher) readChangesLocked(end feedEnd) readResult {
+func (w *scopeWatcher) readChangesLocked(end feedEnd) readResult {
 	feed := w.cache.feed
 	var changes []change
 	size, more := 0, false
@@ -154,7 +154,7 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 
 // freshnessAtLocked returns the freshness of a watcher that has read up to a sequence number: its
 // LastContact is not later than the time as of which the cache was complete before the next change.
-func (w *Watcher) freshnessAtLocked(seq uint64) Freshness {
+func (w *scopeWatcher) freshnessAtLocked(seq uint64) Freshness {
 	feed, freshness := w.cache.feed, w.cache.freshnessLocked()
 	if seq < feed.last && feed.window.covers(seq) {
 		if next := time.Unix(0, feed.window.at(seq+1).since); next.Before(freshness.LastContact) {
@@ -167,7 +167,7 @@ func (w *Watcher) freshnessAtLocked(seq uint64) Freshness {
 
 // pendingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
 // Others may be among them.
-func (w *Watcher) pendingLocked(end feedEnd) iter.Seq[*change] {
+func (w *scopeWatcher) pendingLocked(end feedEnd) iter.Seq[*change] {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
 		return func(yield func(*change) bool) {
@@ -187,7 +187,7 @@ func (w *Watcher) pendingLocked(end feedEnd) iter.Seq[*change] {
 // endLocked returns the end up to which the watcher may read: the feed's end, or the group's end
 // while the group is held. A watcher that has already read further, because latest states extend to
 // the feed's end, is not held, and neither is one that flushes.
-func (w *Watcher) endLocked() feedEnd {
+func (w *scopeWatcher) endLocked() feedEnd {
 	if throttle := w.group.throttle; throttle.active && w.cursor <= throttle.end.seq && !w.flushing {
 		return throttle.end
 	}
@@ -195,7 +195,7 @@ func (w *Watcher) endLocked() feedEnd {
 }
 
 // advanceLocked moves the watcher's cursor to an end.
-func (w *Watcher) advanceLocked(result readResult, end feedEnd) readResult {
+func (w *scopeWatcher) advanceLocked(result readResult, end feedEnd) readResult {
 	feed := w.cache.feed
 	w.epoch, w.cursor = feed.epoch.id, end.seq
 	result.position = feed.position(time.Now())
@@ -240,7 +240,7 @@ func (c *catchUp) heldAt(state latest, cursor uint64) uint64 {
 
 // readLatestLocked returns the latest states that are pending for the watcher, at most as many as
 // it takes at once. The deletions from the API server's history must still be added.
-func (w *Watcher) readLatestLocked() readResult {
+func (w *scopeWatcher) readLatestLocked() readResult {
 	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
 	feed.examined.Add(int64(part.examined))
@@ -322,7 +322,7 @@ type snapshotWalk struct {
 }
 
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
-func (w *Watcher) beginSnapshotLocked() {
+func (w *scopeWatcher) beginSnapshotLocked() {
 	feed := w.cache.feed
 	w.divergence, w.catchUp = divergence{}, nil
 	w.snapshot = &snapshotWalk{filtering: filtering{filter: w.selection.filter}}
@@ -331,7 +331,7 @@ func (w *Watcher) beginSnapshotLocked() {
 
 // readSnapshotLocked returns the changes to the objects that the walk has passed, and the next part
 // of the snapshot.
-func (w *Watcher) readSnapshotLocked() readResult {
+func (w *scopeWatcher) readSnapshotLocked() readResult {
 	feed, walk := w.cache.feed, w.snapshot
 	result := readResult{}
 	if walk.cursor != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // begin sets the watcher's first cursor.
-func (w *Watcher) begin(ctx context.Context) error {
+func (w *scopeWatcher) begin(ctx context.Context) error {
 	w.divergence.deliveredThrough, w.divergence.unchecked = "", ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
 		if err := w.prepare(ctx, *since); err != nil {
@@ -19,12 +19,13 @@ func (w *Watcher) begin(ctx context.Context) error {
 		}
 	}
 	w.join()
+	w.bookmarkDue, w.bookmarkBy = true, time.Time{}
 	tracing.Note(ctx, w.beginning())
 	return nil
 }
 
 // beginning returns how the stream begins, for traces.
-func (w *Watcher) beginning() string {
+func (w *scopeWatcher) beginning() string {
 	switch {
 	case w.options.Since == nil:
 		return "begin with a snapshot"
@@ -39,7 +40,7 @@ func (w *Watcher) beginning() string {
 // prepare checks that the watcher can resume at a position. A version that this replica has not
 // reached must be one that the API server has reached, and one from before the log began needs
 // history.
-func (w *Watcher) prepare(ctx context.Context, since Position) error {
+func (w *scopeWatcher) prepare(ctx context.Context, since Position) error {
 	version := since.Version
 	reached, err := w.cache.hasReached(ctx, version)
 	switch {
@@ -58,7 +59,7 @@ func (w *Watcher) prepare(ctx context.Context, since Position) error {
 
 // noteDeletion records up to which deletion of several at one version a batch has delivered them, and
 // sets that in a Bookmark.
-func (w *Watcher) noteDeletion(batch *Batch) {
+func (w *scopeWatcher) noteDeletion(batch *Batch) {
 	if last := len(batch.Events) - 1; batch.Events[last].Type != Bookmark {
 		position, _ := batch.PositionAfter(last)
 		w.deletion = position.Deletion
@@ -68,7 +69,7 @@ func (w *Watcher) noteDeletion(batch *Batch) {
 }
 
 // join sets the watcher's first cursor and its group.
-func (w *Watcher) join() {
+func (w *scopeWatcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +86,7 @@ func (w *Watcher) join() {
 
 // checkLocked begins a snapshot if the caller may lack deletions from before the position that it
 // resumed from. This is known when the cache has reached that position.
-func (w *Watcher) checkLocked() {
+func (w *scopeWatcher) checkLocked() {
 	if w.divergence.unchecked == "" || w.divergence.isAhead() || w.divergence.needsResync {
 		return
 	}
@@ -98,7 +99,7 @@ func (w *Watcher) checkLocked() {
 
 // setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
 // reaches back to it, and the latest states if the log does. Otherwise a snapshot is sent.
-func (w *Watcher) setCursorLocked() {
+func (w *scopeWatcher) setCursorLocked() {
 	feed, counts := w.cache.feed, &w.cache.beginnings
 	since := w.options.Since
 	switch {
@@ -135,7 +136,7 @@ func (w *Watcher) setCursorLocked() {
 
 // joinGroupLocked joins a group. The group is a broad one while the caller may hold states that
 // another replica has delivered and this one does not know.
-func (w *Watcher) joinGroupLocked() {
+func (w *scopeWatcher) joinGroupLocked() {
 	if w.group != nil {
 		w.cache.feed.watchers.leave(w.group)
 	}
@@ -145,7 +146,7 @@ func (w *Watcher) joinGroupLocked() {
 }
 
 // narrowGroup replaces a broad group by a narrow one, if the watcher is at the feed's end.
-func (w *Watcher) narrowGroup() {
+func (w *scopeWatcher) narrowGroup() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,22 +208,17 @@ func (d *divergence) keepPosition(batch *Batch) {
 	}
 }
 
-// Rescope switches the watcher to a selection that differs only in Namespaces. The next batch has
-// the difference, at one sequence number of the feed: the pending changes in namespaces of both
-// selections; Deleted, without content, for the caller's objects in removed namespaces; and Added
-// for the objects in added namespaces. Pending changes in removed namespaces are dropped. If the
-// feed cannot continue from the watcher's cursor, the next batch is Reset and a snapshot.
-func (w *Watcher) Rescope(next *Selection) { w.nextSelection = next }
+// Rescope is described at [Watcher.Rescope].
+func (w *scopeWatcher) Rescope(next *Selection) { w.nextSelection = next }
 
-// Restart switches the watcher to a selection as Rescope does, but always with Reset and a
-// snapshot, because the caller has not been sent everything that Next has returned.
-func (w *Watcher) Restart(next *Selection) { w.nextSelection, w.nextBySnapshot = next, true }
+// Restart is described at [Watcher.Restart].
+func (w *scopeWatcher) Restart(next *Selection) { w.nextSelection, w.nextBySnapshot = next, true }
 
 // switchSelection switches to the next selection and returns the batch between both. The batch is
 // never empty, because its position is the first one under the new selection. switchSelection
 // reports false if it has begun a snapshot instead. If the context ends meanwhile, the next call
 // begins with a snapshot.
-func (w *Watcher) switchSelection(ctx context.Context) (batch Batch, ok bool, err error) {
+func (w *scopeWatcher) switchSelection(ctx context.Context) (batch Batch, ok bool, err error) {
 	difference, ok := w.collectDifference()
 	if !ok {
 		w.switchBySnapshot()
@@ -259,7 +255,7 @@ func (p scopeDifference) batch(ctx context.Context, from, to *Selection) (Batch,
 }
 
 // switchBySnapshot switches selections with a snapshot.
-func (w *Watcher) switchBySnapshot() {
+func (w *scopeWatcher) switchBySnapshot() {
 	w.selection, w.nextSelection, w.nextBySnapshot = w.nextSelection, nil, false
 	w.options.Since, w.divergence.deliveredThrough = nil, ""
 	w.join()
@@ -278,7 +274,7 @@ type scopeDifference struct {
 
 // collectDifference moves the watcher's cursor to the feed's end and into the group of the next
 // selection. It returns false if some of the changes up to there are unknown.
-func (w *Watcher) collectDifference() (scopeDifference, bool) {
+func (w *scopeWatcher) collectDifference() (scopeDifference, bool) {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()

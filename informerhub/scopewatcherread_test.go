@@ -14,9 +14,9 @@ func TestSnapshotWalk_IdleReaderRetainsFewObjects(t *testing.T) {
 	const objects = 200
 	limits := defaultLimits(1)
 	limits.partBytes = 10 * pod(t, "pod-1", 1).Size()
-	begin := map[string]func(*Cache) *Watcher{
-		"a snapshot":    func(c *Cache) *Watcher { return c.Watch(selectFrom(t, c, Query{}), WatchOptions{}) },
-		"latest states": func(c *Cache) *Watcher { return resumed(t, c, Query{}, Position{Version: "1"}) },
+	begin := map[string]func(*scopeCache) *scopeWatcher{
+		"a snapshot":    func(c *scopeCache) *scopeWatcher { return c.watch(selectFrom(t, c, Query{}), WatchOptions{}) },
+		"latest states": func(c *scopeCache) *scopeWatcher { return resumed(t, c, Query{}, Position{Version: "1"}) },
 	}
 	for name, watch := range begin {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestSnapshotWalk_IdleReaderRetainsFewObjects(t *testing.T) {
 
 func TestWatchOptions_DefaultsSendNoBookmarkAtOnce(t *testing.T) {
 	c := syncedPods(t, 10)
-	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
+	w := c.watch(selectFrom(t, c, Query{}), WatchOptions{})
 	defer w.Close()
 	nextLines(t, w)
 	if batch, err := w.NextUntil(t.Context(), closed); err == nil {

@@ -17,16 +17,16 @@ import (
 const interval = 5 * time.Second
 
 // startedWatcher returns a watcher that has read its snapshot.
-func startedWatcher(t *testing.T, c *Cache, query Query) *Watcher {
+func startedWatcher(t *testing.T, c *scopeCache, query Query) *scopeWatcher {
 	t.Helper()
-	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
+	w := c.watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
 	if _, err := w.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func nextLines(t *testing.T, w *Watcher) []string {
+func nextLines(t *testing.T, w *scopeWatcher) []string {
 	t.Helper()
 	batch, err := w.Next(t.Context())
 	if err != nil {
@@ -321,7 +321,7 @@ func TestCache_IsSafeForConcurrentReadersAndAWriter(t *testing.T) {
 func TestWatchOptions_ZeroValueHasTheDefaultInterval(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
-		w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
+		w := c.watch(selectFrom(t, c, Query{}), WatchOptions{})
 		defer w.Close()
 		expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 		for range 3 {
