@@ -154,6 +154,9 @@ const (
 // than RBAC, of groups, and of RBAC if the service is not allowed to watch it.
 func (a *Authorizer) Changed() <-chan struct{} { return a.changes.next() }
 
+// Recheck announces that decisions may have changed, for a reason that only the caller of Recheck knows.
+func (a *Authorizer) Recheck() { a.changes.note() }
+
 // maxConfirmations bounds the concurrent reviews of one call.
 const maxConfirmations = 16
 
@@ -164,6 +167,8 @@ type Namespaces struct {
 	All bool
 	// Names are otherwise the allowed namespaces, sorted.
 	Names []string
+	// Uncached reports that the caller may perform it in others too, which the service does not cache.
+	Uncached bool
 }
 
 // Contains reports whether the action is allowed in a namespace.

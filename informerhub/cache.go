@@ -294,6 +294,9 @@ func (c *Cache) reader(sel *Selection, options WatchOptions) watchReader {
 
 // Freshness returns how current the cache is: its namespace that is behind the most.
 func (c *Cache) Freshness() Freshness {
+	if len(c.scopes) == 0 {
+		return Freshness{Stale: true} // the zero Cache
+	}
 	fresh := c.scopes[0].Freshness()
 	for _, scope := range c.scopes[1:] {
 		fresh = worst([]Freshness{scope.Freshness()}, fresh)

@@ -28,10 +28,13 @@ func (e *SnapshotError) Unwrap() error { return e.Err }
 // ScopeError is the error for a namespace that the hub does not cache, or no longer.
 type ScopeError struct {
 	Resource  Resource
-	Namespace string
+	Namespace string // empty for the resource as a whole
 }
 
 func (e *ScopeError) Error() string {
+	if e.Namespace == "" {
+		return fmt.Sprintf("the service does not cache %s as a whole any more: try again", e.Resource.GroupResource())
+	}
 	return fmt.Sprintf("the service does not cache %s in the namespace %q any more: try again", e.Resource.GroupResource(), e.Namespace)
 }
 

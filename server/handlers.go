@@ -44,7 +44,7 @@ func (h handlers) register(server *connect.Server) {
 }
 
 func newHandlers(config Config, callers *gate.Callers, kept *ledger.Ledger) handlers {
-	hub, targets, permissions := config.Hub, target.NewResolver(config.Hub), access.NewPermissions(config.Authorizer)
+	hub, targets, permissions := config.Hub, target.NewResolver(config.Hub), access.NewPermissions(config.Authorizer, config.Hub)
 	leases := access.NewLeases(permissions, config.Recheck)
 	reads := reads.New(reads.Config{
 		Hub: hub, Targets: targets, Permissions: permissions, Clients: config.Clients, Generation: config.TokenGeneration,

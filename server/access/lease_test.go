@@ -24,7 +24,7 @@ func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				permissions := &servertest.PermissionAPI{}
-				leases := NewLeases(NewPermissions(permissions.InMemory(t)), 0)
+				leases := NewLeases(NewPermissions(permissions.InMemory(t), nil), 0)
 				ctx, stop := context.WithTimeout(t.Context(), lasts)
 				defer stop()
 				var all sync.WaitGroup

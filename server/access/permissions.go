@@ -37,8 +37,37 @@ type Request struct {
 	// Indivisible requires the permission for everything that the read names: it is never
 	// restricted to some namespaces.
 	Indivisible bool
+	// Live reports that the read is sent to the API server, whatever the service caches.
+	Live bool
 	// also is another read that is needed in the same scope; nil for none.
 	also *Request
+}
+
+// usesCaches reports whether the read is one of all the namespaces that are cached.
+func (a Request) usesCaches() bool {
+	return a.Resource.Namespaced && a.Namespace == "" && !a.Live && a.Resource.Cacheable()
+}
+
+// In returns the namespaces to read in a scope; nil for all.
+func (a Request) In(scope auth.Namespaces) []string {
+	switch {
+	case !a.Resource.Namespaced:
+		return nil
+	case a.Namespace != "":
+		return []string{a.Namespace}
+	}
+	return Restriction(scope)
+}
+
+// Cache returns the cache that a read in a scope uses. It fails with an [informerhub.ScopeError] if the service does not cache
+// the whole scope any more.
+func Cache(ctx context.Context, hub *informerhub.Hub, read Request, scope auth.Namespaces) (*informerhub.Cache, error) {
+	names := read.In(scope)
+	cache, err := hub.Cache(ctx, read.Resource, names...)
+	if err == nil && names == nil && cache.Namespaces() != nil {
+		err = &informerhub.ScopeError{Resource: read.Resource}
+	}
+	return cache, err
 }
 
 // Requiring returns the same read. If all is true, the read is rejected unless the caller has the
@@ -119,25 +148,73 @@ func (a Request) SpansNamespaces() bool {
 // Permissions checks reads against the cluster's permissions. It is a value, and safe for concurrent use.
 type Permissions struct {
 	authorizer Authorizer // nil: only the kubeconfig's user has permissions
+	cached     Cached     // nil: all namespaces are cached
 }
 
-// NewPermissions returns the permissions that an authorizer decides about. nil is no authorizer.
-func NewPermissions(authorizer Authorizer) Permissions { return Permissions{authorizer} }
+// Cached says which namespaces of a resource are cached; see [informerhub.Hub.Namespaces]. Its methods are safe for
+// concurrent use.
+type Cached interface {
+	Namespaces(ctx context.Context, resource informerhub.Resource) ([]string, error)
+	ScopesChanged() <-chan struct{}
+}
 
-// changed returns a channel that is closed when an identity's permissions may have changed, or nil
+// NewPermissions returns the permissions that an authorizer decides about, within what is cached. nil is no authorizer, and
+// caches of all namespaces. A change of what is cached must be announced by Changed of the authorizer too.
+func NewPermissions(authorizer Authorizer, cached Cached) Permissions {
+	return Permissions{authorizer, cached}
+}
+
+// changed returns a channel that is closed when an identity's permissions, or what is cached, may have changed; nil
 // if they cannot change.
 func (r Permissions) changed(identity auth.Identity) <-chan struct{} {
-	if r.authorizer == nil || identity.IsKubeconfigUser() {
-		return nil
+	switch {
+	case r.authorizer != nil && !identity.IsKubeconfigUser():
+		return r.authorizer.Changed()
+	case r.cached != nil:
+		return r.cached.ScopesChanged()
 	}
-	return r.authorizer.Changed()
+	return nil
 }
 
 // Scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
 // read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
 // all. Then All means no more than that. A read of several namespaces needs each of its permissions in
-// each of them, because an authorizer that denies can precede RBAC.
+// each of them, because an authorizer that denies can precede RBAC. A read of all namespaces from caches covers those that are
+// cached.
 func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
+	scope, err := r.permitted(ctx, identity, access)
+	if err != nil || r.cached == nil || !access.usesCaches() {
+		return scope, err
+	}
+	return r.inCaches(ctx, access, scope)
+}
+
+// inCaches returns the namespaces of a scope that are cached. After it was called, permissions and caches can change
+// independently: see Cache.
+func (r Permissions) inCaches(ctx context.Context, access Request, scope auth.Namespaces) (auth.Namespaces, error) {
+	names, err := r.cached.Namespaces(ctx, access.Resource)
+	if err != nil || names == nil {
+		return scope, err
+	}
+	cached := intersect(scope, auth.Namespaces{Names: names})
+	cached.Uncached = scope.All || len(cached.Names) < len(scope.Names)
+	switch {
+	case access.Indivisible:
+		return auth.Namespaces{}, notCached(access.Resource, "all of them")
+	case len(cached.Names) == 0:
+		return auth.Namespaces{}, notCached(access.Resource, "those that you may read")
+	}
+	return cached, nil
+}
+
+// notCached returns the error for a read of namespaces that are not cached.
+func notCached(resource informerhub.Resource, which string) error {
+	return apierrors.NewForbidden(resource.GroupResource(), "", fmt.Errorf("the service caches them in some namespaces, and not in %s: "+
+		"name a namespace, or read them at the API server with consistency LATEST", which))
+}
+
+// permitted returns the namespaces that a read can cover by the permissions of an identity.
+func (r Permissions) permitted(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
 	scope := auth.Namespaces{All: true}
 	if identity.IsKubeconfigUser() {
 		return scope, nil // the API server has checked the permissions of this user when it filled the cache
@@ -312,6 +389,10 @@ func Coverage(access Request, scope auth.Namespaces) (namespaces, warnings []str
 	named, more := scope.Names, ""
 	if len(named) > maxNamedNamespaces {
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
+	}
+	if scope.Uncached {
+		return scope.Names, []string{fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; the service does not cache %s in the others: "+
+			"name one of them to read it at the API server", len(scope.Names), strings.Join(named, ", "), more, access.Resource.GroupResource())}
 	}
 	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.Resource.GroupResource())
 	if access.also != nil {

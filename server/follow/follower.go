@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
@@ -112,17 +111,17 @@ func (f *Follower[K, S]) Wait(ctx context.Context, after Moment, interrupt <-cha
 	}
 }
 
-// Reach blocks until the published state has everything up to a version that the cache has reached. It
+// Reach blocks until the published state has everything up to a position that the cache has reached. It
 // returns nevertheless when everything that the cache had at the call is published: other objects can be deleted
-// at the version later, or the version belongs to a history that was undone.
-func (f *Follower[K, S]) Reach(ctx context.Context, version string) error {
+// at its version later, or the position belongs to a history that was undone.
+func (f *Follower[K, S]) Reach(ctx context.Context, position informerhub.Position) error {
 	begun := f.flushed.Load()
 	for {
 		at, published, err := f.current()
 		switch {
 		case err != nil:
 			return err
-		case !object.Older(at.Position.Version, version), f.flushed.Load() > begun+1: // the first flush may have begun before the call
+		case at.Position.Reaches(position), f.flushed.Load() > begun+1: // the first flush may have begun before the call
 			return nil
 		}
 		select {

@@ -106,7 +106,7 @@ func followRandomChanges(t *testing.T, c *cluster, f *Follower[string, *versions
 		if final == "" {
 			err = f.Wait(t.Context(), at, nil)
 		} else if err = c.cache.Await(t.Context(), final, 10*time.Second); err == nil {
-			err = f.Reach(t.Context(), final)
+			err = f.Reach(t.Context(), informerhub.Position{Version: final})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 	if err := c.cache.Await(t.Context(), version, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Reach(t.Context(), version); err != nil {
+	if err := second.Reach(t.Context(), informerhub.Position{Version: version}); err != nil {
 		t.Fatal(err)
 	}
 	if got, at := read(t, second); len(got) != 4 || at.Version != version {
@@ -183,7 +183,7 @@ func TestFollower_ReachesNoVersionOfAnotherHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Leave(ledger.Account{})
-	if err := f.Reach(t.Context(), "1000"); err != nil {
+	if err := f.Reach(t.Context(), informerhub.Position{Version: "1000"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -213,7 +213,7 @@ func TestFollower_ReachesAllDeletionsOfTheCacheAtOneVersion(t *testing.T) {
 		}
 		cached = len(list.Objects)
 	}
-	if err := f.Reach(t.Context(), version); err != nil {
+	if err := f.Reach(t.Context(), informerhub.Position{Version: version}); err != nil {
 		t.Fatal(err)
 	}
 	if got, at := read(t, f); len(got) != 1 {

@@ -43,7 +43,7 @@ func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
 	if err := c.cache.Await(t.Context(), version, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Reach(t.Context(), version); err != nil {
+	if err := f.Reach(t.Context(), informerhub.Position{Version: version}); err != nil {
 		t.Fatal(err)
 	}
 	var got string

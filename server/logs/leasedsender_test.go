@@ -47,7 +47,7 @@ func TestLeasedSender_IsNotSilentWithoutReviews(t *testing.T) {
 					last, empty = time.Now(), empty+1
 					return nil
 				}}
-				sender.lease = access.NewLeases(access.NewPermissions(rights), time.Hour).GrantUnreviewed(ctx, access.ToGetLog("default", "a"))
+				sender.lease = access.NewLeases(access.NewPermissions(rights, nil), time.Hour).GrantUnreviewed(ctx, access.ToGetLog("default", "a"))
 				rights.Change(func() {})
 				err := sender.sendPermitted(ctx, 1, func() error {
 					t.Error("something is sent without a valid lease")

@@ -126,7 +126,7 @@ func (c *podChanges) exists(ctx context.Context, key podKey, uid string) bool {
 	if err != nil || !resource.Cacheable() {
 		return false
 	}
-	cache, err := c.hub.Cache(ctx, resource)
+	cache, err := c.hub.Cache(ctx, resource, key.namespace)
 	if err != nil {
 		return false
 	}

@@ -35,21 +35,22 @@ type continuation struct {
 // list returns the list, for a caller that can read all of it.
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
+	// A list without a version that can be asked for is read again at the API server, and must have the same hash.
+	c.access.Live = isLive(resource, c.params.consistency) || !tokens.PinsObjects(c.token.Position.Version)
 	if c.scope, err = c.lists.permissions.Scope(ctx, call.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
 	// Namespaces that the caller has gained since the first page are left out. If the caller has lost some, check fails.
 	c.scope = c.token.Within(c.scope, c.access.Indivisible)
 
-	// A list without a version that can be asked for is read again at the API server, and must have the same hash.
-	if isLive(resource, c.params.consistency) || !tokens.PinsObjects(c.token.Position.Version) {
+	if c.access.Live {
 		related, err := c.lists.snapshots.relations.Resolve(ctx, c.params.Related, resource, c.params.consistency)
 		if err != nil {
 			return nil, err
 		}
 		return c.fromAPIServer(ctx, related)
 	}
-	cache, err := c.lists.hub.Cache(ctx, resource)
+	cache, err := access.Cache(ctx, c.lists.hub, c.access, c.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 	case err != nil || c.token.Incomplete:
 		return err
 	}
-	complete, err := cache.AwaitComplete(ctx, c.token.Position.Version, completeTimeout)
+	complete, err := cache.AwaitComplete(ctx, c.token.Position, completeTimeout)
 	if err == nil && !complete {
 		err = errPageIncomplete
 	}
@@ -160,11 +161,11 @@ func (c *continuation) fromAPIServer(ctx context.Context, related Relation) (*pa
 	if cached := c.cachedFor(ctx); cached != nil {
 		return cached, nil
 	}
-	version := "" // the latest
+	var at informerhub.Position // the latest
 	if tokens.PinsObjects(c.token.Position.Version) {
-		version = c.token.Position.Version
+		at = c.token.Position
 	}
-	found, err := c.lists.snapshots.live(ctx, c.params.SnapshotParams, c.access, c.scope, related, version)
+	found, err := c.lists.snapshots.live(ctx, c.params.SnapshotParams, c.access, c.scope, related, at)
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil, errPageExpired

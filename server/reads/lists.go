@@ -219,7 +219,7 @@ func (l *Lists) completed(ctx context.Context, found Result, params listParams) 
 	if found.Snapshot.Complete || !mayHaveMore(found.Snapshot.Objects, params) {
 		return found, nil
 	}
-	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.ResourceVersion, completeTimeout)
+	complete, err := found.cache.AwaitComplete(ctx, found.Snapshot.Position, completeTimeout)
 	if err != nil || !complete {
 		return found, err
 	}
@@ -242,7 +242,7 @@ func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, e
 	if err != nil {
 		return nil, err
 	}
-	return target.OnResource(ctx, l.targets, params.Resource, func(resource informerhub.Resource) (*pagedList, error) {
+	return target.OnCached(ctx, l.targets, params.Resource, params.Namespace, func(resource informerhub.Resource) (*pagedList, error) {
 		c := &continuation{lists: l, params: params, token: token}
 		return c.list(ctx, resource)
 	})

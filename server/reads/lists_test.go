@@ -103,6 +103,6 @@ func readsOn(t *testing.T, api http.Handler) *Reads {
 	if err != nil {
 		t.Fatal(err)
 	}
-	permissions := access.NewPermissions(servertest.NewFakeRights(auth.Namespaces{All: true}))
+	permissions := access.NewPermissions(servertest.NewFakeRights(auth.Namespaces{All: true}), nil)
 	return New(Config{Hub: hub, Targets: target.NewResolver(hub), Permissions: permissions, Clients: clients, Metrics: observe.NewMetrics()})
 }

@@ -101,18 +101,25 @@ func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, param
 	case isLive(resource, params.consistency):
 		return o.readLive(ctx, resource, params)
 	}
+	resource, err := o.targets.CachedIn(ctx, resource, params.Namespace)
+	if err != nil {
+		return GetResult{}, err
+	}
+	if !resource.Cacheable() {
+		return o.readLive(ctx, resource, params)
+	}
 	return o.readCached(ctx, resource, params)
 }
 
 // readCached reads an object from the cache, for a caller that can get it. The error is the same for every object that the caller
 // cannot get, whether it exists or not, because the permission is checked first.
 func (o *Objects) readCached(ctx context.Context, resource informerhub.Resource, params GetParams) (GetResult, error) {
-	access := access.ToGet(resource, params.Namespace, params.Name)
-	scope, err := o.permissions.Scope(ctx, call.IdentityFrom(ctx), access)
+	read := access.ToGet(resource, params.Namespace, params.Name)
+	scope, err := o.permissions.Scope(ctx, call.IdentityFrom(ctx), read)
 	if err != nil {
 		return GetResult{}, err
 	}
-	cache, err := o.hub.Cache(ctx, resource)
+	cache, err := access.Cache(ctx, o.hub, read, scope)
 	if err != nil {
 		return GetResult{}, err
 	}

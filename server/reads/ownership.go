@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
@@ -243,13 +244,17 @@ func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, n
 // get returns the owners that exist, whether or not the caller can get them: the permission to list
 // decides what the caller can see. For resources that are not cached, the API server decides.
 func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []object.Owner) ([]*informerhub.Object, error) {
+	resource, err := o.relations.objects.targets.CachedIn(ctx, resource, namespace)
+	if err != nil {
+		return nil, err
+	}
 	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
 			got, err := o.relations.objects.readLive(ctx, resource, GetParams{Namespace: namespace, Name: name})
 			return got.Object, err
 		})
 	}
-	cache, err := o.relations.hub.Cache(ctx, resource)
+	cache, err := access.Cache(ctx, o.relations.hub, access.ToList(resource, namespace, ""), auth.Namespaces{All: true})
 	if err != nil {
 		return nil, err
 	}

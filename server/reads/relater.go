@@ -93,7 +93,7 @@ func MergeFreshness(a, b informerhub.Freshness) informerhub.Freshness {
 // resolve resolves a join. Only a cached resource can be joined: related objects are looked up by an index, for every object of a
 // page.
 func (r *Relater) resolve(ctx context.Context, join JoinParams) (joins.Join, error) {
-	return target.OnResource(ctx, r.Targets, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
+	return target.OnCached(ctx, r.Targets, join.resource, r.params.Namespace, func(resource informerhub.Resource) (joins.Join, error) {
 		if !resource.Cacheable() {
 			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
 		}
@@ -125,7 +125,7 @@ func (r *Relater) related(ctx context.Context, join string, resource informerhub
 	if !scope.All && len(scope.Names) == 0 {
 		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
 	}
-	cache, err := r.Hub.Cache(ctx, resource)
+	cache, err := access.Cache(ctx, r.Hub, read, scope)
 	if err != nil {
 		return joins.Related{}, err
 	}
@@ -253,13 +253,17 @@ func (r *Relater) Follow(ctx context.Context, page *joins.Page, kinds []schema.G
 			page.Follow(kind, nil)
 			continue
 		}
-		related, err := target.OnResource(ctx, r.Targets, qualified(resource), func(resource informerhub.Resource) (joins.Related, error) {
-			return r.related(ctx, "", resource)
+		related, err := target.OnCached(ctx, r.Targets, qualified(resource), r.params.Namespace, func(resource informerhub.Resource) (*joins.Related, error) {
+			if !resource.Cacheable() {
+				return nil, nil
+			}
+			related, err := r.related(ctx, "", resource)
+			return &related, err
 		})
 		if err != nil {
 			return err
 		}
-		page.Follow(kind, &related)
+		page.Follow(kind, related)
 	}
 	return nil
 }

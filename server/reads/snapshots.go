@@ -85,13 +85,14 @@ func (l Result) Coverage() (namespaces, warnings []string) {
 
 // Take takes a snapshot of the selected objects.
 func (s *Snapshots) Take(ctx context.Context, params SnapshotParams) (Result, error) {
-	return target.OnResource(ctx, s.targets, params.Resource, func(resource informerhub.Resource) (Result, error) {
+	return target.OnCached(ctx, s.targets, params.Resource, params.Namespace, func(resource informerhub.Resource) (Result, error) {
 		access := params.AccessOf(access.ToList(resource, params.Namespace, params.FieldSelector))
+		access.Live = isLive(resource, params.consistency)
 		scope, err := s.permissions.Scope(ctx, call.IdentityFrom(ctx), access)
 		if err != nil {
 			return Result{}, err
 		}
-		if isLive(resource, params.consistency) {
+		if access.Live {
 			return s.latest(ctx, params, access, scope)
 		}
 		return s.cached(ctx, params, access, scope)
@@ -100,8 +101,8 @@ func (s *Snapshots) Take(ctx context.Context, params SnapshotParams) (Result, er
 
 // cached takes a snapshot of a cache, which has reached the version that the caller must see. A conditional read ends here, before
 // the cache is read.
-func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
-	cache, err := s.hub.Cache(ctx, access.Resource)
+func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, read access.Request, scope auth.Namespaces) (Result, error) {
+	cache, err := access.Cache(ctx, s.hub, read, scope)
 	if err != nil {
 		return Result{}, err
 	}
@@ -111,7 +112,7 @@ func (s *Snapshots) cached(ctx context.Context, params SnapshotParams, access ac
 	if err := notModified(ctx, cache, scope); err != nil {
 		return Result{}, err
 	}
-	found, err := s.selectionOf(ctx, cache, params, access, scope)
+	found, err := s.selectionOf(ctx, cache, params, read, scope)
 	if err != nil {
 		return Result{}, err
 	}
@@ -154,12 +155,12 @@ func (s *Snapshots) latest(ctx context.Context, params SnapshotParams, access ac
 	if err != nil {
 		return Result{}, err
 	}
-	return s.live(ctx, params, access, scope, related, "")
+	return s.live(ctx, params, access, scope, related, informerhub.Position{})
 }
 
-// live returns a snapshot of the selected objects, read at the API server at a version, or
-// the latest one if version is empty.
-func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces, related Relation, version string) (Result, error) {
+// live returns a snapshot of the selected objects, read at the API server at a position, or
+// the latest one if that is zero.
+func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces, related Relation, at informerhub.Position) (Result, error) {
 	query, err := s.Query(ctx, params.Selection, related, scope)
 	if err != nil {
 		return Result{}, err
@@ -171,7 +172,7 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 	if params.ReadsMetadata {
 		reader = reader.MetadataOnly()
 	}
-	snapshot, warnings, err := s.upstream.list(ctx, reader, query, version)
+	snapshot, warnings, err := s.listAt(ctx, reader, query, at)
 	if err != nil {
 		return Result{}, err
 	}
@@ -193,6 +194,23 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
 		access: access, scope: scope, related: related,
 	}, nil
+}
+
+// listAt lists at a position: at its version, or in each of its namespaces at the version there.
+func (s *Snapshots) listAt(ctx context.Context, reader *informerhub.Live, query informerhub.Query, at informerhub.Position) (whole informerhub.Snapshot, warnings []string, err error) {
+	if at.Namespaces == nil {
+		return s.upstream.list(ctx, reader, query, at.Version)
+	}
+	for _, part := range at.Namespaces {
+		query.Namespace = part.Namespace
+		snapshot, more, err := s.upstream.list(ctx, reader, query, part.Version)
+		if err != nil {
+			return informerhub.Snapshot{}, nil, err
+		}
+		whole.Objects, warnings = append(whole.Objects, snapshot.Objects...), append(warnings, more...)
+	}
+	whole.ResourceVersion = at.Version
+	return whole, warnings, nil
 }
 
 // notModified returns an error that becomes a 304 if the client of a read by GET has the response that

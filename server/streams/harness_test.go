@@ -22,7 +22,7 @@ import (
 func watchesOn(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRights) (*Watches, context.Context) {
 	t.Helper()
 	hub := servertest.HubOf(t, api)
-	targets, permissions, metrics := target.NewResolver(hub), access.NewPermissions(rights), observe.NewMetrics()
+	targets, permissions, metrics := target.NewResolver(hub), access.NewPermissions(rights, nil), observe.NewMetrics()
 	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://unused.example"}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ type livePage struct {
 	// What the next batch is made from.
 	selection *informerhub.Selection
 	follower  *follow.Follower[sorted.OrderKey, *sorted.Objects] // nil before it has joined the selection's
-	reached   string                                             // the version that the next follower must reach; empty for any
+	reached   []informerhub.Position                             // that the next follower must reach
 	reset     bool                                               // the next batch begins with Reset
 
 	// Where the page begins, if the request names the object before it; see place.
@@ -100,16 +100,8 @@ func (p *livePage) resume(ctx context.Context, position *informerhub.Position, h
 		return err
 	}
 	p.held, p.reset = objects, false
-	p.reached = newer(p.reached, position.Version)
+	p.reached = append(p.reached, *position)
 	return nil
-}
-
-// newer returns the newer of two versions. An empty version is older than any other version.
-func newer(a, b string) string {
-	if a == "" || b != "" && object.Older(a, b) {
-		return b
-	}
-	return a
 }
 
 // join joins the follower of the selection. A bookmark is due at once, so that the first batch is never empty: it shows
@@ -124,13 +116,13 @@ func (p *livePage) join(ctx context.Context) error {
 		return err
 	}
 	// The cache has reached the version, but a follower publishes at an interval, and may be behind.
-	if p.reached != "" {
-		if err := follower.Reach(ctx, p.reached); err != nil {
+	for _, position := range p.reached {
+		if err := follower.Reach(ctx, position); err != nil {
 			follower.Leave(p.account)
 			return err
 		}
 	}
-	p.follower, p.reached, p.bookmarkAt = follower, "", time.Time{}
+	p.follower, p.reached, p.bookmarkAt = follower, nil, time.Time{}
 	return nil
 }
 
@@ -139,7 +131,10 @@ func (p *livePage) join(ctx context.Context) error {
 // is another one, and must have reached the version that the client has.
 func (p *livePage) Rescope(next *informerhub.Selection) {
 	p.Close()
-	p.selection, p.reached = next, p.at.Version
+	p.selection, p.cache = next, next.Cache()
+	if p.reached = nil; p.at.Epoch != 0 {
+		p.reached = []informerhub.Position{p.at.Position.AtThrough(p.at.Version)}
+	}
 }
 
 // Restart implements eventSource. What the client has is dropped when the next batch is made; see heldNow.
@@ -342,8 +337,7 @@ func (p *livePage) findResumed() error {
 //
 // All events have the version of the page: they are one step, and a client can resume only after the last of them.
 func (p *livePage) batch(content pageContent) informerhub.Batch {
-	batch := informerhub.Batch{Position: content.at.Position, Freshness: p.joined.freshness(content.at.Freshness)}
-	batch.Position.Version = content.at.Version
+	batch := informerhub.Batch{Position: content.at.Position.AtThrough(content.at.Version), Freshness: p.joined.freshness(content.at.Freshness)}
 	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
 		batch.Warnings, p.warnings = warnings, warnings
 	}

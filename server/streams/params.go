@@ -259,7 +259,7 @@ type watchCountsParams struct {
 	reads.Selection
 	plan     *counts.Plan
 	interval time.Duration
-	reached  string // the version of the counts that the client has; empty if it has none
+	reached  informerhub.Position // of the counts that the client has; zero if it has none
 }
 
 // parseWatchCounts parses a request for live counts. reached is empty: it is set when the scope of open counts changes.

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"encoding/base64"
+	"reflect"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,19 @@ import (
 
 func somePosition() informerhub.Position {
 	return informerhub.Position{Version: "123456789012345678901234567890", Epoch: 1<<63 + 7, Issued: 1_790_000_000}
+}
+
+func somePositionInNamespaces() informerhub.Position {
+	position := somePosition()
+	later := informerhub.Position{
+		Version: "123456789012345678901234567899", Deletion: informerhub.Deletion{Version: "123456789012345678901234567900", UID: "u1"},
+		Unchecked: "7", Epoch: 9, Issued: 1_790_000_001,
+	}
+	position.Namespaces = []informerhub.NamespacePosition{
+		{Namespace: "blog", Position: somePosition(), Through: position.Version},
+		{Namespace: "shop", Position: later, Through: later.Version},
+	}
+	return position
 }
 
 func watchOf(change func(*kubeconnectv1.WatchRequest)) *kubeconnectv1.WatchRequest {
@@ -41,7 +55,7 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			position, err := tokensOf(servertest.Deployments, watchOf(change)).Read(token)
-			if err != nil || position == nil || *position != somePosition() {
+			if err != nil || position == nil || !reflect.DeepEqual(*position, somePosition()) {
 				t.Errorf("resolves to %+v, %v", position, err)
 			}
 		})
@@ -56,7 +70,7 @@ func TestToken_HasTheLastDeletionAndSinceWhenSomeCanBeMissing(t *testing.T) {
 		"of objects": tokensOf(servertest.Deployments, watchOf(unchanged)),
 		"of patches": tokensOf(servertest.Deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.PatchFormat = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE })),
 	} {
-		if position, err := own.Read(own.Write(want)); err != nil || position == nil || *position != want {
+		if position, err := own.Read(own.Write(want)); err != nil || position == nil || !reflect.DeepEqual(*position, want) {
 			t.Errorf("%s: resolves to %+v, %v", name, position, err)
 		}
 	}

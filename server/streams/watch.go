@@ -18,12 +18,13 @@ import (
 // watch, which closes it.
 type followedWatch struct {
 	// Set once, like source.
+	hub          *informerhub.Hub
 	lease        *access.Lease
-	cache        *informerhub.Cache
 	endCache     func() // releases the cache if it belongs to this watch alone; for a page, its charge
 	metadataOnly bool   // objects are reduced to their metadata
 
 	// Changed by switchScope together with the tokens, so that each token names the scope of what was sent before it.
+	cache  *informerhub.Cache // of the scope, or of the whole resource
 	query  informerhub.Query
 	scope  auth.Namespaces // the scope in query
 	source eventSource
@@ -127,6 +128,13 @@ func (w *followedWatch) restart(ctx context.Context) error {
 func (w *followedWatch) switchScope(ctx context.Context, switchTo func(eventSource, *informerhub.Selection)) error {
 	w.scope = w.lease.Scope
 	w.query.Namespaces = access.Restriction(w.scope)
+	if request := w.lease.Request; request.Resource.Cacheable() {
+		cache, err := access.Cache(ctx, w.hub, request, w.scope)
+		if err != nil {
+			return err
+		}
+		w.cache = cache
+	}
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return err

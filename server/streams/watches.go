@@ -108,7 +108,7 @@ func (w *Watches) newSender(ctx context.Context, params WatchParams, of *streaml
 // messages that it waits. The caller has the lease before the first of these messages, and before
 // anything is compiled or cached for it.
 func (w *Watches) start(ctx context.Context, params WatchParams, sender watchSender) (*followedWatch, error) {
-	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*followedWatch, error) {
+	return target.OnCached(ctx, w.targets, params.Resource, params.Namespace, func(resource informerhub.Resource) (*followedWatch, error) {
 		if params.Name != "" {
 			if err := target.CheckName(resource, params.Namespace, params.Name); err != nil {
 				return nil, err
@@ -140,7 +140,7 @@ func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedW
 		return nil, err
 	}
 	started := &followedWatch{
-		lease: lease, scope: lease.Scope, metadataOnly: params.MetadataOnly, query: query,
+		hub: w.hub, lease: lease, scope: lease.Scope, metadataOnly: params.MetadataOnly, query: query,
 		tokens: w.tokensFor(resource, params, related).WithScope(lease.Scope),
 	}
 	started.query.Name, started.query.Fields = params.Name, params.Fields
@@ -235,7 +235,7 @@ func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams,
 // startCounts starts to follow the counts of the selected objects. While it waits for a snapshot, the
 // sender sends responses that it waits.
 func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
-	return target.OnResource(ctx, w.targets, params.Resource, func(resource informerhub.Resource) (*liveCounts, error) {
+	return target.OnCached(ctx, w.targets, params.Resource, params.Namespace, func(resource informerhub.Resource) (*liveCounts, error) {
 		lease, err := w.leases.Grant(ctx, access.ToWatch(resource, params.Namespace, "", params.FieldSelector).Requiring(params.Indivisible))
 		if err != nil {
 			return nil, err
@@ -255,7 +255,7 @@ func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sen
 // which are closed. The new counts must have reached their version, so that the client does not go back in time.
 func (w *Watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
 	begin := &waitingStream{lease: before.lease}
-	params.MinVersion, params.reached = "", before.at.Version // the stream has reached the former
+	params.MinVersion, params.reached = "", before.at.Position.AtThrough(before.at.Version) // the stream has reached the former
 	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
 }
 
@@ -295,10 +295,16 @@ func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		Account: counted.account, Private: !counted.lease.Request.Resource.Cacheable(),
 	}
 	counted.follower, err = w.counted.Join(ctx, question, func(grown func(int) error) *counts.State { return counts.NewState(params.plan, grown) })
-	reached := newer(params.MinVersion, params.reached)
-	// Any state is good enough for a new stream that needs no version.
-	if err != nil || reached == "" {
+	if err != nil {
 		return err
+	}
+	// Any state is good enough for a new stream that needs no version.
+	reached := params.reached
+	if params.MinVersion != "" {
+		reached = informerhub.Position{Version: params.MinVersion}
+	}
+	if reached.Version == "" {
+		return nil
 	}
 	if err := counted.follower.Reach(ctx, reached); err != nil {
 		counted.follower.Leave(counted.account)
@@ -353,7 +359,7 @@ func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started
 // newPage returns a page of a cache that has reached the version of the request.
 func (w *Watches) newPage(ctx context.Context, waiting *waitingWatch) (*livePage, error) {
 	params, lease := waiting.params, waiting.lease
-	cache, err := w.hub.Cache(ctx, lease.Request.Resource)
+	cache, err := access.Cache(ctx, w.hub, lease.Request, lease.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -362,10 +368,14 @@ func (w *Watches) newPage(ctx context.Context, waiting *waitingWatch) (*livePage
 		return nil, err
 	}
 	joined, err := w.joinLive(ctx, params, lease)
-	return &livePage{
+	page := &livePage{
 		pages: w.pages, cache: cache, account: ledger.From(ctx),
-		params: *params.page, fields: params.Fields, joined: joined, reached: params.MinVersion, reset: true,
-	}, err
+		params: *params.page, fields: params.Fields, joined: joined, reset: true,
+	}
+	if params.MinVersion != "" {
+		page.reached = []informerhub.Position{{Version: params.MinVersion}}
+	}
+	return page, err
 }
 
 // joinLive returns the joins of a watch under its lease; nil for none.
@@ -387,7 +397,7 @@ func (w *Watches) cacheToWatch(ctx context.Context, lease *access.Lease, query i
 		return nil, nil, unwatchable(resource)
 	}
 	if resource.Cacheable() {
-		cache, err := w.hub.Cache(ctx, resource)
+		cache, err := access.Cache(ctx, w.hub, lease.Request, lease.Scope)
 		return cache, func() {}, err
 	}
 	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,33 @@ func OnResource[A any](ctx context.Context, c *Resolver, name string, do func(in
 		return answer, err
 	}
 	return do(fresh)
+}
+
+// OnCached is like OnResource, for a read of a namespace, or of all if that is empty, from a cache. If the service does not cache
+// the resource there, do is called with a resource that is not cached, and reads it at the API server as the caller.
+func OnCached[A any](ctx context.Context, c *Resolver, name, namespace string, do func(informerhub.Resource) (A, error)) (A, error) {
+	return OnResource(ctx, c, name, func(resource informerhub.Resource) (A, error) {
+		resource, err := c.CachedIn(ctx, resource, namespace)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		return do(resource)
+	})
+}
+
+// CachedIn returns a resource as the service reads it in a namespace, or in all if that is empty: as one that is not
+// cached if the service caches nothing of it there.
+func (c *Resolver) CachedIn(ctx context.Context, resource informerhub.Resource, namespace string) (informerhub.Resource, error) {
+	if !resource.Cacheable() {
+		return resource, nil
+	}
+	names, err := c.hub.Namespaces(ctx, resource)
+	if err != nil || names == nil {
+		return resource, err
+	}
+	resource.Refused = len(names) == 0 || namespace != "" && !slices.Contains(names, namespace)
+	return resource, nil
 }
 
 func isContradicted(err error, resource informerhub.Resource) bool {

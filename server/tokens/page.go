@@ -55,13 +55,18 @@ func (t Page) Write() string {
 	if t.Incomplete {
 		flags |= incompleteFlag
 	}
-	token := append([]byte{pageTokenFormat, flags}, t.Query...)
+	format := byte(pageTokenFormat)
+	if t.Position.Namespaces != nil {
+		format = namespacesFormat
+	}
+	token := append([]byte{format, flags}, t.Query...)
 	for _, text := range []string{t.Served, t.Namespaces, t.Objects, t.Position.Version, t.Last.Namespace, t.Last.Name} {
 		token = AppendText(token, text)
 	}
 	token = binary.BigEndian.AppendUint64(token, t.Position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(t.Position.Issued))
 	token = binary.AppendUvarint(token, t.Left)
+	token = appendPositions(token, t.Position.Namespaces)
 	token = binary.BigEndian.AppendUint32(token, crc32.ChecksumIEEE(token))
 	return base64.RawURLEncoding.EncodeToString(token)
 }
@@ -73,7 +78,7 @@ func ReadPage(token, query string) (t Page, err error) {
 	if IsOfNewerFormat(token) {
 		return Page{}, errPageFormat
 	}
-	fields, ok := openToken(token, pageTokenFormat)
+	fields, format, ok := openTokenOf(token, pageTokenFormat)
 	if !ok || len(fields) < 1+HashBytes {
 		return Page{}, errPageToken
 	}
@@ -88,8 +93,17 @@ func ReadPage(token, query string) (t Page, err error) {
 		return Page{}, errPageToken
 	}
 	t.Position.Epoch, t.Position.Issued = binary.BigEndian.Uint64(fields), int64(binary.BigEndian.Uint64(fields[8:]))
-	var length int
-	if t.Left, length = binary.Uvarint(fields[16:]); length != len(fields)-16 || t.Objects == "" && !PinsObjects(t.Position.Version) {
+	left, length := binary.Uvarint(fields[16:])
+	if length <= 0 {
+		return Page{}, errPageToken
+	}
+	t.Left, fields = left, fields[16+length:]
+	if format == namespacesFormat {
+		if t.Position.Namespaces, fields, ok = cutPositions(fields); !ok {
+			return Page{}, errPageToken
+		}
+	}
+	if len(fields) > 0 || t.Objects == "" && !PinsObjects(t.Position.Version) {
 		return Page{}, errPageToken
 	}
 	if t.Query != query {
@@ -150,6 +164,9 @@ func (t Page) KeyFor(identity auth.Identity) string {
 	key := append(caller[:], t.Query...)
 	for _, text := range []string{t.Served, t.Namespaces, t.Objects, t.Position.Version} {
 		key = AppendText(key, text)
+	}
+	for _, at := range t.Position.Namespaces {
+		key = AppendText(AppendText(key, at.Namespace), at.Version)
 	}
 	return string(binary.BigEndian.AppendUint64(key, t.Position.Epoch))
 }

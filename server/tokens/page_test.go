@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +22,24 @@ func aToken(request *kubeconnectv1.ListRequest) Page {
 	}
 }
 
+// ofNamespaces returns the token with positions in two namespaces.
+func ofNamespaces(token Page) Page {
+	token.Position.Namespaces = []informerhub.NamespacePosition{
+		{Namespace: "a", Position: informerhub.Position{Version: "100", Epoch: 1, Issued: 8}, Through: "100"},
+		{Namespace: "b", Position: informerhub.Position{Version: "120", Unchecked: "90", Deletion: informerhub.Deletion{Version: "121", UID: "u"}, Epoch: 2, Issued: 9}, Through: "120"},
+	}
+	return token
+}
+
 func TestPageToken_IsReadAsItWasWritten(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods"}
 	for name, token := range map[string]Page{
 		"with everything": aToken(request),
+		"of namespaces":   ofNamespaces(aToken(request)),
 		"with little":     {Query: QueryOf(request), Position: informerhub.Position{Version: "1"}},
 	} {
 		request.PageToken = token.Write()
-		if read, err := ReadPage(request.GetPageToken(), QueryOf(request)); err != nil || read != token {
+		if read, err := ReadPage(request.GetPageToken(), QueryOf(request)); err != nil || !reflect.DeepEqual(read, token) {
 			t.Errorf("%s: it is read as %v, %v", name, read, err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 //
 //	1  a watch, see below
 //	2  several watches, see Join; a page of a list, see Page
+//	3  a watch, or a page of a list, with positions in several namespaces: see appendPositions
 //
 // A token with a higher number is of a newer version of the service, with which this one shares its
 // callers during an upgrade and after a downgrade. Its content is unknown, and the caller has made no
@@ -31,7 +32,7 @@ import (
 // one before, too.
 //
 // A token with a known number whose content does not fit was truncated or modified.
-const NewestFormat = 2
+const NewestFormat = 3
 
 // A resume token of a watch consists of: its format; a hash of what the watch selects; the
 // served state; a position (informerhub.Position); and a checksum. The served state
@@ -157,12 +158,16 @@ func (t Watch) Key() string { return string(t.selection) + t.Served() }
 
 // Write implements encode.Tokens.
 func (t Watch) Write(position informerhub.Position) string {
-	token := append([]byte{tokenFormat}, t.selection...)
+	format := byte(tokenFormat)
+	if position.Namespaces != nil {
+		format = namespacesFormat
+	}
+	token := append([]byte{format}, t.selection...)
 	token = AppendText(token, t.Served()+uncheckedText(position.Unchecked)+deletionText(position.Deletion))
 	token = AppendText(token, position.Version)
 	token = binary.BigEndian.AppendUint64(token, position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
-	token = append(token, t.page...)
+	token = append(appendPositions(token, position.Namespaces), t.page...)
 	token = binary.BigEndian.AppendUint32(token, crc32.ChecksumIEEE(token))
 	return base64.RawURLEncoding.EncodeToString(token)
 }
@@ -190,7 +195,7 @@ func (t Watch) ReadPage(token string) (position *informerhub.Position, page []by
 	if IsOfNewerFormat(token) {
 		return nil, nil, nil
 	}
-	fields, ok := openToken(token, tokenFormat)
+	fields, format, ok := openTokenOf(token, tokenFormat)
 	if !ok || len(fields) < selectionBytes {
 		return nil, nil, apierror.BadRequest("invalid resume_token: truncated or modified; watch without it")
 	}
@@ -208,8 +213,15 @@ func (t Watch) ReadPage(token string) (position *informerhub.Position, page []by
 	if isUnchecked && !object.IsVersion(unchecked) {
 		return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
+	var namespaces []informerhub.NamespacePosition
+	page = fields[16:]
+	if format == namespacesFormat {
+		if namespaces, page, ok = cutPositions(page); !ok {
+			return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
+		}
+	}
 	if !t.canResumeFrom(served) {
-		return nil, fields[16:], nil
+		return nil, page, nil
 	}
 	return &informerhub.Position{
 		Version:   version,
@@ -217,7 +229,9 @@ func (t Watch) ReadPage(token string) (position *informerhub.Position, page []by
 		Unchecked: unchecked,
 		Epoch:     binary.BigEndian.Uint64(fields),
 		Issued:    int64(binary.BigEndian.Uint64(fields[8:])),
-	}, fields[16:], nil
+
+		Namespaces: namespaces,
+	}, page, nil
 }
 
 // IsOfNewerFormat reports whether a token has a format that this version does not know. What follows the
@@ -259,6 +273,15 @@ func cutDeletion(served string) (rest string, deletion informerhub.Deletion) {
 		return served, informerhub.Deletion{}
 	}
 	return served[:at], informerhub.Deletion{Version: version, UID: uid}
+}
+
+// openTokenOf is like openToken, for a token of a format, or of the same content with positions in several namespaces.
+func openTokenOf(token string, format byte) (fields []byte, of byte, ok bool) {
+	if fields, ok = openToken(token, namespacesFormat); ok {
+		return fields, namespacesFormat, true
+	}
+	fields, ok = openToken(token, format)
+	return fields, format, ok
 }
 
 // openToken returns the bytes between a token's format and its checksum. It returns false if either

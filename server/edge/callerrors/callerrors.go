@@ -66,6 +66,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var unavailable *discovery.GroupUnavailableError
 	var limit *LimitError
 	var snapshot *informerhub.SnapshotError
+	var scope *informerhub.ScopeError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
@@ -75,7 +76,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return connect.CodeNotFound, encode.ErrorStatus(metav1.StatusReasonNotFound, err)
 	case errors.As(err, &unavailable):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
-	case errors.Is(err, ErrShuttingDown), errors.Is(err, informerhub.ErrClosed):
+	case errors.Is(err, ErrShuttingDown), errors.Is(err, informerhub.ErrClosed), errors.As(err, &scope):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.As(err, &limit):
 		return connect.CodeResourceExhausted, limit.status()
