@@ -295,9 +295,17 @@ func (c *scopeCache) recordSuccess() {
 
 // recordFailure records a failed attempt to reach the API server.
 func (c *scopeCache) recordFailure(err error) {
+	if c.noteFailure(err) {
+		c.log(slog.LevelWarn, "the API server lets the service neither list nor watch", "error", err)
+	}
+}
+
+// noteFailure records a failed attempt. It reports whether the reason is another one than that of the attempt before.
+func (c *scopeCache) noteFailure(err error) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.state
+	isNew = next.failure == nil || next.failure.Error() != err.Error()
 	next.failure = err
 	if !next.synced {
 		next.lastFailure = err
@@ -305,6 +313,7 @@ func (c *scopeCache) recordFailure(err error) {
 	c.failures++
 	c.recordRefusalLocked(err)
 	c.setStateLocked(next)
+	return isNew
 }
 
 // hasEnded reports whether the cache has ended for good.
@@ -534,5 +543,9 @@ func (c *scopeCache) log(level slog.Level, message string, attributes ...any) {
 	if c.isPrivate {
 		level = slog.LevelDebug
 	}
-	slog.Log(context.Background(), level, message, append([]any{"resource", c.resource.String()}, attributes...)...)
+	about := []any{"resource", c.resource.String()}
+	if c.namespace != "" {
+		about = append(about, "namespace", c.namespace)
+	}
+	slog.Log(context.Background(), level, message, append(about, attributes...)...)
 }

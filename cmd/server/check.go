@@ -78,7 +78,7 @@ func checkAll(ctx context.Context, read *config.Parsed, invalid error) []preflig
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))
 	}
-	hub, err := newHub(cluster, read.Settings, nil)
+	hub, err := newHub(cluster, read.Settings, nil, nil)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
 	}

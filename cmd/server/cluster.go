@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/labels"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/metrics"
@@ -21,6 +23,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/scopes"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
@@ -65,10 +68,7 @@ func findConfig(s config.Settings) (*rest.Config, error) {
 			return cluster, err
 		}
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.Context}
-	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	cluster, err := kubeconfigOf(s).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no cluster to serve: set --kubeconfig FILE or KUBECONFIG")
 	}
@@ -76,6 +76,14 @@ func findConfig(s config.Settings) (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return cluster, nil
+}
+
+// kubeconfigOf returns the kubeconfig that the settings select.
+func kubeconfigOf(s config.Settings) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.Context}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
 // shownHost returns the address of the API server for logs and administrators, without a password.
@@ -203,8 +211,34 @@ func asCaller(next http.RoundTripper) http.RoundTripper {
 // privateShare is the memory of the objects of watches that are not cached.
 var privateShare = memorylimit.Share{Divisor: 16, Min: 32 << 20, Max: 256 << 20, Unlimited: 256 << 20}
 
-func newHub(cluster *rest.Config, s config.Settings, traces *traces) (*informerhub.Hub, error) {
+// newScopes returns what decides which namespaces the service reads.
+func newScopes(cluster *rest.Config, s config.Settings) (*scopes.Scopes, error) {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	options := scopes.Options{Namespaces: s.Namespaces, Own: ownNamespace(s)}
+	if s.NamespaceSelector != "" {
+		if options.Selector, err = labels.Parse(s.NamespaceSelector); err != nil {
+			return nil, err
+		}
+	}
+	return scopes.New(client, shownHost(cluster), options), nil
+}
+
+// ownNamespace returns the namespace of the kubeconfig's context, or of the pod.
+func ownNamespace(s config.Settings) string {
+	own, _, err := kubeconfigOf(s).Namespace()
+	if err != nil {
+		return "" // findConfig has succeeded, so the service has another one
+	}
+	return own
+}
+
+// newHub returns the hub of a cluster. Without decisions it reads all namespaces.
+func newHub(cluster *rest.Config, s config.Settings, traces *traces, decided informerhub.Scopes) (*informerhub.Hub, error) {
 	return informerhub.New(cluster, informerhub.Options{
+		Scopes:            decided,
 		KeepManagedFields: s.KeepManagedFields,
 		IdleTimeout:       s.CacheIdleTimeout,
 		Preload:           s.Preload,

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/scopes"
 	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -37,6 +38,7 @@ type service struct {
 	settings    config.Settings
 	shown       atomic.Pointer[config.Values] // the settings, for administrators
 	host        string                        // the API server's
+	scopes      *scopes.Scopes
 	hub         *informerhub.Hub
 	callers     callers
 	permissions *ownPermissions
@@ -84,7 +86,12 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 	if err != nil {
 		return nil, err
 	}
-	hub, err := newHub(cluster, s, traces)
+	decided, err := newScopes(cluster, s)
+	if err != nil {
+		traces.stop()
+		return nil, err
+	}
+	hub, err := newHub(cluster, s, traces, decided)
 	if err != nil {
 		traces.stop()
 		return nil, err
@@ -105,6 +112,7 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 	built := &service{
 		settings:    s,
 		host:        shownHost(cluster),
+		scopes:      decided,
 		hub:         hub,
 		callers:     callers,
 		permissions: newOwnPermissions(s, clients),
@@ -216,6 +224,10 @@ func (s *service) collectors() []prometheus.Collector {
 func (s *service) backgroundTasks(listener serving.Endpoint) []func(context.Context) {
 	tasks := []func(context.Context){
 		func(ctx context.Context) { warnOfUnknown(ctx, s.hub.Resolver(), s.settings.Uncached) },
+		s.scopes.Run,
+		s.hub.FollowScopes,
+		s.recheckScopes,
+		s.announce,
 		s.hub.Preload,
 		func(ctx context.Context) { followReadiness(ctx, s.hub, s.permissions, s.readiness) },
 		func(ctx context.Context) { followContact(ctx, s.hub.Freshness) },
@@ -246,6 +258,20 @@ func startTasks(ctx context.Context, tasks ...func(context.Context)) (stop func(
 	return func() {
 		cancel()
 		running.Wait()
+	}
+}
+
+// recheckScopes makes the streams of callers follow the namespaces that the service reads, until the context is done. Those of
+// the kubeconfig's user follow them without it.
+func (s *service) recheckScopes(ctx context.Context) {
+	for {
+		changed := s.scopes.Changed()
+		select {
+		case <-changed:
+			s.callers.authorizer.Recheck()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 
 // Server is a fake API server. By default the service has no permission to read
 // CustomResourceDefinitions, there are no APIServices, no schemas are published, and the current
-// resource version cannot be requested. Its methods are safe for concurrent use.
+// resource version cannot be requested, and it has no reviews of its own user. Its methods are safe for concurrent use.
 type Server struct {
 	calls Calls // lists and watches of resources without a handler
 
@@ -57,6 +57,9 @@ func Start(served ...*metav1.APIResourceList) *Server {
 	s := &Server{calls: make(Calls), handlers: make(map[string]http.Handler), requests: make(map[string]int)}
 	s.Serve(served...)
 	s.Handle("apiservices", http.NotFoundHandler())
+	for _, review := range []string{"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"} {
+		s.Handle(review, http.NotFoundHandler()) // the lists and watches themselves say what is allowed
+	}
 	s.Handle("customresourcedefinitions", http.HandlerFunc(Forbid))
 	return s
 }

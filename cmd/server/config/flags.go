@@ -58,6 +58,10 @@ func (s *Settings) addClusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of the cluster to serve")
 	flags.StringVar(&s.Context, "context", "",
 		"the `name` of the kubeconfig's context; its current one by default")
+	flags.StringSliceVar(&s.Namespaces, "namespaces", nil,
+		"a `namespace` to read, or a pattern such as team-*; all that are allowed by default; repeatable")
+	flags.StringVar(&s.NamespaceSelector, "namespace-selector", "",
+		"a label `selector` of the namespaces to read, such as team=shop; none by default")
 }
 
 func (s *Settings) addListenFlags(flags *pflag.FlagSet) {

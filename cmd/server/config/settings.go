@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub/scopes"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/edge/origins"
@@ -22,6 +24,8 @@ type Settings struct {
 	Config                   string
 	Kubeconfig               string
 	Context                  string
+	Namespaces               []string
+	NamespaceSelector        string
 	Listen                   string
 	Auth                     string
 	Audiences                []string
@@ -92,7 +96,7 @@ func (s Settings) check() error {
 	if s.MaxStreamAge < 0 {
 		return fmt.Errorf("--max-stream-age %s: must be at least 0", s.MaxStreamAge)
 	}
-	if err := s.checkPeers(); err != nil {
+	if err := errors.Join(s.checkPeers(), s.checkNamespaces()); err != nil {
 		return err
 	}
 	if s.CacheIdleTimeout <= 0 {
@@ -124,6 +128,17 @@ func (s Settings) check() error {
 	}
 	if err := auth.CheckLoopback(s.Listen); err != nil {
 		return fmt.Errorf("--auth none: %w", err)
+	}
+	return nil
+}
+
+// checkNamespaces checks what limits the namespaces.
+func (s Settings) checkNamespaces() error {
+	if err := (scopes.Options{Namespaces: s.Namespaces}).Check(); err != nil {
+		return fmt.Errorf("--namespaces: %w", err)
+	}
+	if _, err := labels.Parse(s.NamespaceSelector); err != nil {
+		return fmt.Errorf("--namespace-selector %q: %w", s.NamespaceSelector, err)
 	}
 	return nil
 }

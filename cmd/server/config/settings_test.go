@@ -47,6 +47,8 @@ var everyFlag = []struct {
 	{"config", "testdata/empty.yaml", func(s *Settings) { s.Config = "testdata/empty.yaml" }},
 	{"kubeconfig", "k", func(s *Settings) { s.Kubeconfig = "k" }},
 	{"context", "c", func(s *Settings) { s.Context = "c" }},
+	{"namespaces", "a,team-*", func(s *Settings) { s.Namespaces = []string{"a", "team-*"} }},
+	{"namespace-selector", "team=shop", func(s *Settings) { s.NamespaceSelector = "team=shop" }},
 	{"listen", "0.0.0.0:1", func(s *Settings) { s.Listen = "0.0.0.0:1" }},
 	{"auth", "cluster", func(s *Settings) { s.Auth = "cluster" }},
 	{"auth-audience", "x,y", func(s *Settings) { s.Audiences = []string{"x", "y"} }},

@@ -91,6 +91,12 @@ func (h libraryHandler) current() slog.Handler { return h.derive(slog.Default().
 // panicOfLibrary is the message of client-go about a panic, which is a fault of the service.
 const panicOfLibrary = "Observed a panic"
 
+// Messages of client-go about errors that the service logs itself, with the resource and once.
+const (
+	failedReflector = "Failed to watch"
+	failedDiscovery = "Couldn't get current server API group list"
+)
+
 // levelOfLibrary returns the level of records of client-go. Levels below debug, at which client-go
 // reports requests with their headers and bodies, are never logged.
 func levelOfLibrary(level slog.Level) slog.Level {
@@ -110,7 +116,14 @@ func (h libraryHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements [slog.Handler].
 func (h libraryHandler) Handle(ctx context.Context, record slog.Record) error {
-	if record.Message != panicOfLibrary {
+	switch record.Message {
+	case panicOfLibrary:
+	case failedReflector, failedDiscovery:
+		record.Level = slog.LevelDebug
+		if !h.current().Enabled(ctx, record.Level) {
+			return nil
+		}
+	default:
 		record.Level = levelOfLibrary(record.Level)
 	}
 	return h.current().Handle(ctx, record)
