@@ -82,21 +82,27 @@ func (a *permissionAsker) wantSelected(ctx context.Context, s permissionSelectio
 }
 
 func (a *permissionAsker) wantShown(ctx context.Context, s permissionSelection, watch bool, other *metav1.PartialObjectMetadata) []string {
+	if a.stage.cached != nil && s.kind.namespaced && s.namespace == "" && !s.latest {
+		if s.strict {
+			return []string{answerDenied}
+		}
+		return a.wantRestricted(ctx, s, watch, other, a.stage.cached)
+	}
 	if answer, ok := a.readable(ctx, s, s.namespace, watch); ok {
 		return []string{shows(s.keys(answer, other), nil)}
 	}
 	if s.namespace != "" || !s.kind.namespaced || s.strict {
 		return []string{answerDenied}
 	}
-	return a.wantRestricted(ctx, s, watch, other)
+	return a.wantRestricted(ctx, s, watch, other, a.stage.namespaces)
 }
 
-// wantRestricted returns the API server's results for the single namespaces. If another authorizer
+// wantRestricted returns the API server's results for single namespaces. If another authorizer
 // denies what RBAC allows, some of them may be missing: the candidate namespaces are derived from
 // RBAC, and a cluster role binding names none.
-func (a *permissionAsker) wantRestricted(ctx context.Context, s permissionSelection, watch bool, other *metav1.PartialObjectMetadata) (want []string) {
+func (a *permissionAsker) wantRestricted(ctx context.Context, s permissionSelection, watch bool, other *metav1.PartialObjectMetadata, namespaces []string) (want []string) {
 	readable := map[string]directAnswer{}
-	for _, namespace := range a.stage.namespaces {
+	for _, namespace := range namespaces {
 		if answer, ok := a.readable(ctx, s, namespace, watch); ok {
 			readable[namespace] = answer
 		}

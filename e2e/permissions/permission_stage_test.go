@@ -2,7 +2,9 @@ package permissions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +30,8 @@ type permissionStage struct {
 	t            *testing.T
 	controlPlane *harness.Cluster
 	webhook      *denyingWebhook // nil if RBAC is the only authorizer
+	kubeconfig   string          // of the service
+	cached       []string        // the only namespaces that the service may read, in order; nil for all
 	service      *harness.Service
 	namespaces   []string
 	label        string // the value of ownLabel
@@ -66,7 +70,7 @@ const absentName = "none"
 
 func newPermissionStage(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, webhook *denyingWebhook) *permissionStage {
 	t.Helper()
-	s := &permissionStage{ctx: ctx, t: t, controlPlane: controlPlane, webhook: webhook}
+	s := &permissionStage{ctx: ctx, t: t, controlPlane: controlPlane, webhook: webhook, kubeconfig: controlPlane.Kubeconfig}
 	for range 4 {
 		s.namespaces = append(s.namespaces, kit.NewNamespace(ctx, t, controlPlane))
 	}
@@ -201,10 +205,38 @@ func (s *permissionStage) userNames() (names []string) {
 	return names
 }
 
+// limitService lets the service read two of the namespaces, and what it needs to know callers.
+func (s *permissionStage) limitService() {
+	s.t.Helper()
+	// In a namespace of its own: the worlds grant permissions to all accounts of a namespace.
+	account := kit.NewAccount(s.ctx, s.t, kit.NewNamespace(s.ctx, s.t, s.controlPlane), "service")
+	s.cached = slices.Sorted(slices.Values(s.namespaces[1:3]))
+	for _, namespace := range s.cached {
+		account.GrantIn(namespace, "service", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	}
+	ownRole(s.ctx, s.t, account,
+		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apiregistration.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},
+		kit.Rule("namespaces", "get", "list", "watch"),
+	)()
+	s.kubeconfig = kubeconfigOf(s.t, account)
+	reader := newDirectReader(s.t, s.controlPlane, account.Token())
+	kit.Eventually(s.ctx, s.t, "the service has its permissions", func() error {
+		_, err := reader.typed.CoreV1().Namespaces().List(s.ctx, metav1.ListOptions{})
+		for _, namespace := range s.cached {
+			_, more := reader.typed.CoreV1().Secrets(namespace).List(s.ctx, metav1.ListOptions{})
+			err = errors.Join(err, more)
+		}
+		return err
+	})
+}
+
 // start starts the service, and creates the callers' clients, each over another protocol.
 func (s *permissionStage) start() {
 	s.t.Helper()
-	s.service = harness.StartService(s.t, s.controlPlane.Kubeconfig, "--auth", "cluster")
+	s.service = harness.StartService(s.t, s.kubeconfig, "--auth", "cluster")
 	for i, caller := range s.callers {
 		caller.clients = kit.CallingWith(s.t, s.service, harness.Protocols[i%len(harness.Protocols)], caller.token)
 		caller.direct = newDirectReader(s.t, s.controlPlane, caller.token)

@@ -43,6 +43,17 @@ func TestRandomPermissions_MatchTheAPIServer(t *testing.T) {
 	stage.compare(kit.NewSeed(t))
 }
 
+// TestRandomPermissions_WithAServiceOfPartialRights does the same with a service that may read two of the namespaces: nothing is
+// shown that the caller or, in a list of all namespaces, the service lacks.
+func TestRandomPermissions_WithAServiceOfPartialRights(t *testing.T) {
+	t.Parallel()
+	ctx := permissionDeadline(t)
+	stage := newPermissionStage(ctx, t, kit.Cluster(t), nil)
+	stage.addAccounts(4)
+	stage.limitService()
+	stage.compare(kit.NewSeed(t))
+}
+
 // TestRandomPermissions_WithAuthorizerThatDenies does the same with an authorizer before RBAC that
 // denies some of what RBAC allows, so that a permission for everything does not imply a permission
 // for each object.

@@ -34,8 +34,8 @@ type Snapshot struct {
 }
 
 // Serves reports whether a resource is served as described: in its version, with its kind and
-// scope, and by a server whose objects may be cached for all callers. It fails if discovery could
-// not read the group.
+// scope, and by a server whose objects may be cached for all callers, unless it is refused in any case. It fails
+// if discovery could not read the group.
 func (s *Snapshot) Serves(resource object.Resource) (bool, error) {
 	if s.aggregated.excludes(resource.GroupResource()) && !resource.Refused {
 		return false, nil
@@ -44,6 +44,7 @@ func (s *Snapshot) Serves(resource object.Resource) (bool, error) {
 		return false, err
 	}
 	found, ok := s.find(resource.GroupVersionResource())
+	found.Refused = found.Refused || resource.Refused
 	return ok && found == resource, nil
 }
 
