@@ -48,6 +48,11 @@ var rules = append(partsInOrder("server/edge", []string{
 		because: "objects know nothing of the caches that contain them, and only their own methods use their fields",
 	},
 	{
+		folders: []string{"informerhub/scopes"}, testing: true,
+		imports: []string{module + "auth", module + "server", module + "gen"}, exactly: []string{module + "informerhub"},
+		because: "what the service may read is decided without caches and callers",
+	},
+	{
 		folders: []string{"informerhub/discovery"}, testing: true,
 		exactly: []string{module + "informerhub"},
 		imports: []string{module + "informerhub/diff", module + "informerhub/filter", module + "informerhub/mask"},

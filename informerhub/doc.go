@@ -1,5 +1,6 @@
 // Package informerhub caches the live state of a cluster's resources in memory and serves it to any
-// number of readers. The API server's cost is one watch for each resource.
+// number of readers. The API server's cost is one watch for each resource; one for each cached namespace, where a resource
+// must not be listed as a whole (see [Options].Scopes and [Cache]).
 //
 // A [Hub] owns one [Cache] for each requested resource. A cache is fed by client-go's Reflector. It
 // holds three things under one lock: the objects, their indexes, and a feed of the latest changes.

@@ -13,8 +13,8 @@ const announceTimeout = 10 * time.Second
 // commonResources are those about which a start line says what the service may read. They are resolved as callers name them.
 var commonResources = []string{"pods", "services", "configmaps", "secrets", "events", "deployments.apps", "nodes", "namespaces"}
 
-// announce logs, once the API server has responded, as whom the service reads the cluster, and what: someone who starts it with
-// few permissions sees here what will be missing.
+// announce logs, once the API server has responded, as which user the service reads the cluster, and what: a developer who starts it
+// with few permissions sees here what will be missing.
 func (s *service) announce(ctx context.Context) {
 	if !awaitReached(ctx, s.hub.Resolver()) {
 		return

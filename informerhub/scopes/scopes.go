@@ -54,22 +54,12 @@ func (o Options) isLimited() bool { return len(o.Namespaces) > 0 || o.Selector !
 // matches reports whether the options include the name of a namespace.
 func (o Options) matches(name string) bool {
 	return len(o.Namespaces) == 0 || slices.ContainsFunc(o.Namespaces, func(pattern string) bool {
-		matched, _ := path.Match(pattern, name) // New has checked the pattern
+		matched, _ := path.Match(pattern, name) // a malformed pattern matches nothing
 		return matched
 	})
 }
 
 func isPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
-
-// Check returns an error for a pattern that is malformed, and names it.
-func (o Options) Check() error {
-	for _, pattern := range o.Namespaces {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return fmt.Errorf("%q is neither the name of a namespace nor a pattern such as team-*", pattern)
-		}
-	}
-	return nil
-}
 
 // Scopes are the decisions for one cluster. Its methods are safe for concurrent use.
 type Scopes struct {
@@ -97,7 +87,7 @@ type decision struct {
 	denied bool
 }
 
-// New returns the decisions for the user of a client of the API server at a host. Options must pass Check.
+// New returns the decisions for the user of a client of the API server at a host.
 func New(client kubernetes.Interface, host string, options Options) *Scopes {
 	return &Scopes{
 		client: client, host: host, options: options, startup: startup.New(client.AuthorizationV1().RESTClient()),
@@ -416,7 +406,7 @@ func (a *asked) candidates(ctx context.Context) ([]string, error) {
 	return a.namespaces, nil
 }
 
-// mayAllowWhole reports whether the service may perhaps list and watch a resource in all namespaces: whoever may, may in each.
+// mayAllowWhole reports whether the service may perhaps list and watch a resource in all namespaces: only if it may in each.
 func (a *asked) mayAllowWhole(ctx context.Context, resource object.Resource) (bool, error) {
 	candidates, err := a.candidates(ctx)
 	if err != nil || len(candidates) == 0 {

@@ -251,11 +251,3 @@ func TestScopes_DistrustRulesAfterADenial(t *testing.T) {
 		}
 	})
 }
-
-func TestOptions_CheckRejectsPatterns(t *testing.T) {
-	for pattern, ok := range map[string]bool{"a": true, "team-*": true, "[a-c]?": true, "": false, "[a": false} {
-		if err := (Options{Namespaces: []string{pattern}}).Check(); (err == nil) != ok {
-			t.Errorf("%q: %v", pattern, err)
-		}
-	}
-}

@@ -26,8 +26,8 @@ type recordedToken struct {
 	Many  json.RawMessage `json:"many"`
 	List  json.RawMessage `json:"list"`
 	// InNamespaces reports that the token has positions in several namespaces.
-	InNamespaces bool `json:"inNamespaces"`
-	Token string          `json:"token"`
+	InNamespaces bool   `json:"inNamespaces"`
+	Token        string `json:"token"`
 }
 
 func recordedTokens(t *testing.T) (tokens []recordedToken) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path"
 	"slices"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/informerhub/scopes"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/edge/origins"
@@ -134,8 +134,10 @@ func (s Settings) check() error {
 
 // checkNamespaces checks what limits the namespaces.
 func (s Settings) checkNamespaces() error {
-	if err := (scopes.Options{Namespaces: s.Namespaces}).Check(); err != nil {
-		return fmt.Errorf("--namespaces: %w", err)
+	for _, pattern := range s.Namespaces {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return fmt.Errorf("--namespaces %q: must be the name of a namespace, or a pattern such as team-*", pattern)
+		}
 	}
 	if _, err := labels.Parse(s.NamespaceSelector); err != nil {
 		return fmt.Errorf("--namespace-selector %q: %w", s.NamespaceSelector, err)

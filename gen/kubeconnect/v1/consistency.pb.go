@@ -90,8 +90,9 @@ const (
 	// From memory.
 	Source_SOURCE_CACHE Source = 1
 	// From the API server, with the caller's permissions: for CONSISTENCY_LATEST, for a
-	// subresource, and for resources that are not cached, because they cannot be watched or
-	// because the operator has excluded them from caching.
+	// subresource, for resources that are not cached, because they cannot be watched or
+	// because the operator has excluded them from caching, and for what the service itself is not
+	// allowed to list and watch.
 	Source_SOURCE_API_SERVER Source = 2
 )
 

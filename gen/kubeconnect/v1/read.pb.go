@@ -303,6 +303,12 @@ type ListRequest struct {
 	// The namespace. Empty: all namespaces in which the caller is allowed to list the
 	// resource; PERMISSION_DENIED if there is none. Not allowed for a resource without
 	// namespaces.
+	//
+	// If the service may not read all namespaces, or its operator has limited them, it caches some:
+	// a read of all namespaces covers these, unless it is CONSISTENCY_LATEST; it is
+	// PERMISSION_DENIED if none of them is one in which the caller is allowed to list the resource. A
+	// read of a namespace that is not cached is sent to the API server (SOURCE_API_SERVER), and so
+	// is a read of a resource of which nothing is cached.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A selector has
 	// at most 64 KiB, and the selectors of a request have at most 100 requirements and
@@ -387,8 +393,9 @@ type ListRequest struct {
 	// Only objects with this relation to another object.
 	Related *Relation `protobuf:"bytes,14,opt,name=related,proto3" json:"related,omitempty"`
 	// Fail with PERMISSION_DENIED unless the caller is allowed to list the resource in all
-	// namespaces. Default: the response covers the namespaces that the caller is allowed to
-	// list, and ListResponse.namespaces contains them if they are not all. Has no effect if
+	// namespaces, and the service caches all of them. Default: the response covers the namespaces
+	// that the caller is allowed to list and that are cached, and ListResponse.namespaces contains
+	// them if they are not all. Has no effect if
 	// namespace is set, or if the resource has no namespaces. With the page_token of a list
 	// that was started without this field and covers only some namespaces, the call fails
 	// with OUT_OF_RANGE and reason "Expired".
@@ -569,7 +576,10 @@ type ListResponse struct {
 	// (for this page), and the API server's warnings.
 	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the response covers, in order, if the caller asked for all
-	// namespaces and is not allowed to list all of them. Empty: the response is complete.
+	// namespaces and is not allowed to list all of them, or the service does not cache all of
+	// them. Empty: the response is complete. If namespaces are cached one by one, each has
+	// versions of its own, and resource_version is the oldest one: each namespace has all changes up
+	// to it, and can have later ones. The pages of a list have each namespace at one version.
 	Namespaces    []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -184,6 +184,16 @@ type WatchRequest struct {
 	// current version. The stream ends if the caller is no longer allowed to read any
 	// namespace, or is no longer authenticated. Not allowed for a resource without
 	// namespaces.
+	//
+	// If the service does not cache all namespaces (see WatchResponse.namespaces), the stream
+	// has those that are cached, and each of them has versions of its own:
+	//   - Events are in the order of their versions within a namespace, and in no order between
+	//     two.
+	//   - SYNCED and BOOKMARK have the oldest of the versions that the namespaces have reached.
+	//     The client can have newer events, but has everything up to that version.
+	//   - A change of the namespaces leads to RESET and a snapshot, instead of DELETED and ADDED.
+	//
+	// A watch of one namespace is the same as where all are cached.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// As in ListRequest. An object that stops matching is sent as DELETED, and an object
 	// that starts to match as ADDED.
@@ -637,8 +647,9 @@ type WatchResponse struct {
 	// snapshot, and afterwards with the next response once there is another such object, at
 	// most every five seconds.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The namespaces that the stream covers, as in ListResponse. Set together with resource:
-	// if resource is set and namespaces is empty, the stream is complete.
+	// The namespaces that the stream covers, as in ListResponse: those that the caller is allowed
+	// to read and, of a cached resource, that the service caches. Set together with resource: if
+	// resource is set and namespaces is empty, the stream is complete.
 	Namespaces []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// The state of the page, if the request has a limit. Set in the last response of each
 	// change of the page, of its total or of its offset, and in the first response after a

@@ -109,8 +109,9 @@ export enum Source {
 
   /**
    * From the API server, with the caller's permissions: for CONSISTENCY_LATEST, for a
-   * subresource, and for resources that are not cached, because they cannot be watched or
-   * because the operator has excluded them from caching.
+   * subresource, for resources that are not cached, because they cannot be watched or
+   * because the operator has excluded them from caching, and for what the service itself is not
+   * allowed to list and watch.
    *
    * @generated from enum value: SOURCE_API_SERVER = 2;
    */

@@ -46,6 +46,15 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * namespace, or is no longer authenticated. Not allowed for a resource without
    * namespaces.
    *
+   * If the service does not cache all namespaces (see WatchResponse.namespaces), the stream
+   * has those that are cached, and each of them has versions of its own:
+   * - Events are in the order of their versions within a namespace, and in no order between
+   *   two.
+   * - SYNCED and BOOKMARK have the oldest of the versions that the namespaces have reached.
+   *   The client can have newer events, but has everything up to that version.
+   * - A change of the namespaces leads to RESET and a snapshot, instead of DELETED and ADDED.
+   * A watch of one namespace is the same as where all are cached.
+   *
    * @generated from field: string namespace = 2;
    */
   namespace: string;
@@ -405,8 +414,9 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   warnings: string[];
 
   /**
-   * The namespaces that the stream covers, as in ListResponse. Set together with resource:
-   * if resource is set and namespaces is empty, the stream is complete.
+   * The namespaces that the stream covers, as in ListResponse: those that the caller is allowed
+   * to read and, of a cached resource, that the service caches. Set together with resource: if
+   * resource is set and namespaces is empty, the stream is complete.
    *
    * @generated from field: repeated string namespaces = 7;
    */
