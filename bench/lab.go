@@ -36,6 +36,7 @@ var comparisons = []comparison{
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},
 	{"revocation", (*lab).compareRevocation},
+	{"scopes", (*lab).compareScopes},
 }
 
 func comparisonNames() []string {

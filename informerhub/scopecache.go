@@ -295,8 +295,8 @@ func (c *scopeCache) recordSuccess() {
 
 // recordFailure records a failed attempt to reach the API server.
 func (c *scopeCache) recordFailure(err error) {
-	if c.noteFailure(err) {
-		c.log(slog.LevelWarn, "the API server lets the service neither list nor watch", "error", err)
+	if c.noteFailure(err) && isDenied(err) { // of others, those that last are logged: see followList
+		c.log(slog.LevelWarn, "the service is not allowed to list or watch", "error", err)
 	}
 }
 
