@@ -169,6 +169,8 @@ type Namespaces struct {
 	Names []string
 	// Uncached reports that the caller may perform it in others too, which the service does not cache.
 	Uncached bool
+	// Selected has the selectors of the only objects that the service caches; empty if it caches all.
+	Selected string
 }
 
 // Contains reports whether the action is allowed in a namespace.
@@ -179,7 +181,7 @@ func (n Namespaces) Contains(namespace string) bool {
 
 // Equal reports whether both are the same.
 func (n Namespaces) Equal(other Namespaces) bool {
-	return n.All == other.All && slices.Equal(n.Names, other.Names)
+	return n.All == other.All && n.Selected == other.Selected && slices.Equal(n.Names, other.Names)
 }
 
 // Namespaces returns the namespaces in which a caller is allowed to perform an action on a

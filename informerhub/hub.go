@@ -57,6 +57,16 @@ type Options struct {
 	Tracer trace.Tracer
 	// Scopes decides which namespaces are cached. Default: all, by one Reflector for each resource.
 	Scopes Scopes
+	// Select limits the caches of some resources to a part of their objects, which the API server selects. Default: none.
+	Select []Selected
+}
+
+// Selected limits the cache of a resource to the objects that selectors match.
+type Selected struct {
+	// Resource is the plural name of the resource, with its group or for every group.
+	Resource string
+	// Labels and Fields are selectors in kubectl's syntax. An empty one matches everything.
+	Labels, Fields string
 }
 
 const (
@@ -237,22 +247,41 @@ func (h *Hub) Start(ctx context.Context, resource Resource, namespaces ...string
 }
 
 // scopesOf returns what the Reflectors of a resource list and watch, for some namespaces; nil for all at once.
-func scopesOf(resource Resource, names []string) []reflected {
+func (h *Hub) scopesOf(resource Resource, names []string) []reflected {
+	selected := h.selected(resource)
 	if names == nil {
-		return []reflected{{resource: resource}}
+		return []reflected{{resource, selected}}
 	}
 	scopes := make([]reflected, len(names))
 	for i, name := range names {
-		scopes[i] = reflected{resource, scope{namespace: name}}
+		selected.namespace = name
+		scopes[i] = reflected{resource, selected}
 	}
 	return scopes
+}
+
+// selected returns the part of a resource that is cached, without a namespace.
+func (h *Hub) selected(resource Resource) (all scope) {
+	for _, one := range h.options.Select {
+		if one.Resource == resource.Name || one.Resource == resource.GroupResource().String() {
+			all.labels, all.fields = joinSelectors(all.labels, one.Labels), joinSelectors(all.fields, one.Fields)
+		}
+	}
+	return all
+}
+
+// Selected returns the selectors, for people, of the objects of a resource that are cached; empty if that is all of them. An object
+// that they do not match is not in any [Cache] of the resource, and may exist nevertheless.
+func (h *Hub) Selected(resource Resource) string {
+	selected := h.selected(resource)
+	return joinSelectors(selected.labels, selected.fields)
 }
 
 // hasCache reports whether the resource has a cache of each of some namespaces.
 func (h *Hub) hasCache(resource Resource, names []string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !slices.ContainsFunc(scopesOf(resource, names), func(of reflected) bool {
+	return !slices.ContainsFunc(h.scopesOf(resource, names), func(of reflected) bool {
 		running, ok := h.caches[of]
 		return !ok || running.cache.hasEnded()
 	})
@@ -266,7 +295,7 @@ func (h *Hub) startedCache(resource Resource, names []string, count int) (*Cache
 		return nil, ErrClosed
 	}
 	var scopes []*scopeCache
-	for _, of := range scopesOf(resource, names) {
+	for _, of := range h.scopesOf(resource, names) {
 		running, err := h.runningLocked(of, count)
 		if err != nil {
 			return nil, err

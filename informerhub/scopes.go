@@ -91,8 +91,10 @@ func (h *Hub) endOutside(ctx context.Context) {
 		cache.logEnd("outside of the namespaces that the service caches")
 		cache.end(&ScopeError{cache.resource, cache.namespace})
 		h.mu.Lock()
-		if running := h.caches[reflected{cache.resource, scope{namespace: cache.namespace}}]; running != nil && running.cache == cache {
-			h.endLocked(running)
+		for _, running := range h.caches {
+			if running.cache == cache {
+				h.endLocked(running)
+			}
 		}
 		h.mu.Unlock()
 	}

@@ -235,10 +235,24 @@ func ownNamespace(s config.Settings) string {
 	return own
 }
 
+// selectedObjects returns the parts of resources that are cached.
+func selectedObjects(s config.Settings) (all []informerhub.Selected) {
+	for _, one := range s.Select {
+		resource, selector, _ := strings.Cut(one, "=")
+		all = append(all, informerhub.Selected{Resource: resource, Labels: selector})
+	}
+	for _, one := range s.SelectFields {
+		resource, selector, _ := strings.Cut(one, "=")
+		all = append(all, informerhub.Selected{Resource: resource, Fields: selector})
+	}
+	return all
+}
+
 // newHub returns the hub of a cluster. Without decisions it reads all namespaces.
 func newHub(cluster *rest.Config, s config.Settings, traces *traces, decided informerhub.Scopes) (*informerhub.Hub, error) {
 	return informerhub.New(cluster, informerhub.Options{
 		Scopes:            decided,
+		Select:            selectedObjects(s),
 		KeepManagedFields: s.KeepManagedFields,
 		IdleTimeout:       s.CacheIdleTimeout,
 		Preload:           s.Preload,

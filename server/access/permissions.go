@@ -43,11 +43,6 @@ type Request struct {
 	also *Request
 }
 
-// usesCaches reports whether the read is one of all the namespaces that are cached.
-func (a Request) usesCaches() bool {
-	return a.Resource.Namespaced && a.Namespace == "" && !a.Live && a.Resource.Cacheable()
-}
-
 // In returns the namespaces to read in a scope; nil for all.
 func (a Request) In(scope auth.Namespaces) []string {
 	switch {
@@ -151,11 +146,12 @@ type Permissions struct {
 	cached     Cached     // nil: all namespaces are cached
 }
 
-// Cached says which namespaces of a resource are cached; see [informerhub.Hub.Namespaces]. Its methods are safe for
+// Cached says what of a resource is cached; see the methods of [informerhub.Hub]. Its methods are safe for
 // concurrent use.
 type Cached interface {
 	Namespaces(ctx context.Context, resource informerhub.Resource) ([]string, error)
 	ScopesChanged() <-chan struct{}
+	Selected(resource informerhub.Resource) string
 }
 
 // NewPermissions returns the permissions that an authorizer decides about, within what is cached. nil is no authorizer, and
@@ -183,10 +179,14 @@ func (r Permissions) changed(identity auth.Identity) <-chan struct{} {
 // cached.
 func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
 	scope, err := r.permitted(ctx, identity, access)
-	if err != nil || r.cached == nil || !access.usesCaches() {
+	if err != nil || r.cached == nil || access.Live || !access.Resource.Cacheable() {
 		return scope, err
 	}
-	return r.inCaches(ctx, access, scope)
+	if access.Resource.Namespaced && access.Namespace == "" {
+		scope, err = r.inCaches(ctx, access, scope)
+	}
+	scope.Selected = r.cached.Selected(access.Resource)
+	return scope, err
 }
 
 // inCaches returns the namespaces of a scope that are cached. After it was called, permissions and caches can change
@@ -383,16 +383,20 @@ const maxNamedNamespaces = 20
 // others. Both are empty if the response is complete. Neither contains anything about namespaces
 // that the caller cannot read, not even their number.
 func Coverage(access Request, scope auth.Namespaces) (namespaces, warnings []string) {
+	if scope.Selected != "" {
+		warnings = append(warnings, fmt.Sprintf("the answer covers the %s that match %s: the service caches no others; read them with consistency LATEST",
+			access.Resource.GroupResource(), scope.Selected))
+	}
 	if scope.All {
-		return nil, nil
+		return nil, warnings
 	}
 	named, more := scope.Names, ""
 	if len(named) > maxNamedNamespaces {
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
 	if scope.Uncached {
-		return scope.Names, []string{fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; the service does not cache %s in the others: "+
-			"name one of them to read it at the API server", len(scope.Names), strings.Join(named, ", "), more, access.Resource.GroupResource())}
+		return scope.Names, append(warnings, fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; the service does not cache %s in the others: "+
+			"name one of them to read it at the API server", len(scope.Names), strings.Join(named, ", "), more, access.Resource.GroupResource()))
 	}
 	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.Resource.GroupResource())
 	if access.also != nil {
@@ -400,7 +404,7 @@ func Coverage(access Request, scope auth.Namespaces) (namespaces, warnings []str
 	}
 	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s in the others",
 		len(scope.Names), strings.Join(named, ", "), more, needed)
-	return scope.Names, []string{warning}
+	return scope.Names, append(warnings, warning)
 }
 
 // collectionVerbs are the verbs of requests without an object's name in their path, even if a field

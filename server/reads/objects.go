@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -131,6 +132,9 @@ func (o *Objects) readCached(ctx context.Context, resource informerhub.Resource,
 	}
 	freshness := cache.Freshness() // before the object, so that the freshness is never newer than the object
 	object, err := cache.Get(params.Namespace, params.Name)
+	if apierrors.IsNotFound(err) && scope.Selected != "" {
+		return o.readLive(ctx, resource, params) // it may exist, and not be selected
+	}
 	if err != nil {
 		return GetResult{}, err
 	}

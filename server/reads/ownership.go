@@ -248,7 +248,7 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 	if err != nil {
 		return nil, err
 	}
-	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
+	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) || o.relations.hub.Selected(resource) != "" {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
 			got, err := o.relations.objects.readLive(ctx, resource, GetParams{Namespace: namespace, Name: name})
 			return got.Object, err

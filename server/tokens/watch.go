@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -66,10 +67,15 @@ type Watch struct {
 // scope: they list the objects that the client has.
 func (t Watch) WithScope(scope auth.Namespaces) Watch {
 	t.scope = ""
-	if !scope.All && !t.isPage {
-		sum := sha256.Sum256([]byte(strings.Join(scope.Names, "/")))
-		t.scope = "/" + string(sum[:scopeBytes])
+	if t.isPage || scope.All && scope.Selected == "" {
+		return t
 	}
+	text := strings.Join(scope.Names, "/")
+	if scope.Selected != "" {
+		text = fmt.Sprintf("%s?%t&%s", text, scope.All, scope.Selected) // no name of a namespace has a question mark
+	}
+	sum := sha256.Sum256([]byte(text))
+	t.scope = "/" + string(sum[:scopeBytes])
 	return t
 }
 

@@ -62,6 +62,10 @@ func (s *Settings) addClusterFlags(flags *pflag.FlagSet) {
 		"a `namespace` to read, or a pattern such as team-*; all that are allowed by default; repeatable")
 	flags.StringVar(&s.NamespaceSelector, "namespace-selector", "",
 		"a label `selector` of the namespaces to read, such as team=shop; none by default")
+	flags.StringArrayVar(&s.Select, "select", nil,
+		"the only objects to cache, as `resource=selector` of labels, such as pods=app=web; repeatable")
+	flags.StringArrayVar(&s.SelectFields, "select-fields", nil,
+		"the same by fields, as `resource=selector`, such as pods=spec.nodeName=node-1; repeatable")
 }
 
 func (s *Settings) addListenFlags(flags *pflag.FlagSet) {
@@ -228,7 +232,7 @@ func readableDefault(flag *pflag.Flag) string {
 	switch text := flag.DefValue; {
 	case flag.Value.Type() == "duration":
 		return zeroUnits.ReplaceAllString(text, "$1")
-	case flag.Value.Type() == "stringSlice" && text != "[]":
+	case strings.HasPrefix(flag.Value.Type(), "string") && text != "[]":
 		return strings.Trim(text, "[]")
 	default:
 		return text

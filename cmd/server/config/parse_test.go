@@ -37,6 +37,8 @@ func everyField() string {
 		switch flag := flags.Lookup(one.flag); flag.Value.Type() {
 		case "stringSlice":
 			lines += fmt.Sprintf("%s: [\"%s\"]\n", fieldName(one.flag), strings.ReplaceAll(one.value, ",", `", "`))
+		case "stringArray":
+			lines += fmt.Sprintf("%s: [%q]\n", fieldName(one.flag), one.value)
 		case "bool", "int", "float64":
 			lines += fmt.Sprintf("%s: %s\n", fieldName(one.flag), one.value)
 		default:

@@ -7,10 +7,12 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -26,6 +28,8 @@ type Settings struct {
 	Context                  string
 	Namespaces               []string
 	NamespaceSelector        string
+	Select                   []string
+	SelectFields             []string
 	Listen                   string
 	Auth                     string
 	Audiences                []string
@@ -132,8 +136,20 @@ func (s Settings) check() error {
 	return nil
 }
 
-// checkNamespaces checks what limits the namespaces.
+// checkNamespaces checks what limits the namespaces, and the objects in them.
 func (s Settings) checkNamespaces() error {
+	for _, one := range s.Select {
+		resource, selector, ok := strings.Cut(one, "=")
+		if _, err := labels.Parse(selector); !ok || resource == "" || selector == "" || err != nil {
+			return fmt.Errorf("--select %q: must be RESOURCE=SELECTOR, such as pods=app=web", one)
+		}
+	}
+	for _, one := range s.SelectFields {
+		resource, selector, ok := strings.Cut(one, "=")
+		if _, err := fields.ParseSelector(selector); !ok || resource == "" || selector == "" || err != nil {
+			return fmt.Errorf("--select-fields %q: must be RESOURCE=SELECTOR, such as pods=spec.nodeName=node-1", one)
+		}
+	}
 	for _, pattern := range s.Namespaces {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return fmt.Errorf("--namespaces %q: must be the name of a namespace, or a pattern such as team-*", pattern)
