@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,6 +153,18 @@ func (c *Call) Send(t testing.TB, eventType watch.EventType, object runtime.Obje
 		_ = http.NewResponseController(w).Flush()
 	})
 	return c
+}
+
+// SendSlowly sends one event of a watch in pieces of a size, with a pause before each.
+func (c *Call) SendSlowly(t testing.TB, size int, pause time.Duration, eventType watch.EventType, object runtime.Object) {
+	t.Helper()
+	for piece := range slices.Chunk(c.frame(t, eventType, object), size) {
+		time.Sleep(pause)
+		c.Do(func(w http.ResponseWriter) {
+			_, _ = w.Write(piece)
+			_ = http.NewResponseController(w).Flush()
+		})
+	}
 }
 
 func (c *Call) frame(t testing.TB, eventType watch.EventType, object runtime.Object) []byte {

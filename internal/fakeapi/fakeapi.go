@@ -85,16 +85,8 @@ func (s *Server) Close() {
 }
 
 // DirectConfig returns a configuration of clients that use no network, so that time can be faked.
-// Lists and watches that the test responds to do not work with it.
 func (s *Server) DirectConfig() *rest.Config {
 	return &rest.Config{Host: "http://api.example", Transport: TransportFunc(s.RoundTrip)}
-}
-
-// RoundTrip returns the response to a request, without a network.
-func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	recorder := httptest.NewRecorder()
-	s.ServeHTTP(recorder, r)
-	return recorder.Result(), nil
 }
 
 // TransportFunc is a function that is a transport.
