@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 const (
@@ -252,6 +253,12 @@ func (l *link) lastContact() (time.Time, bool) {
 	return l.last, true
 }
 
+// isStalled reports whether nothing has arrived on the link for longer than in normal operation, not even the responses to pings.
+func (l *link) isStalled() bool {
+	last, ok := l.lastContact()
+	return ok && time.Since(last) > maxQuiet
+}
+
 // record records that data has arrived. After a pause, paused comes first: until it returns, nobody may
 // take the time of the arrival for one up to which everything has been received.
 func (l *link) record() {
@@ -302,6 +309,7 @@ func (c *activity) instrument(config *rest.Config) {
 		return &link{Conn: conn, client: c}, nil
 	}
 	config.Wrap(func(over http.RoundTripper) http.RoundTripper { return &instrumentedTransport{over, c} })
+	config.Wrap(watchlist.Transport)
 }
 
 // instrumentedTransport records whether connections are HTTP/2.

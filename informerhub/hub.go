@@ -26,6 +26,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/listkey"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 // Options are the settings of a hub. The zero value has sensible defaults.
@@ -86,7 +87,8 @@ type Hub struct {
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
 
-	preloads *preloads
+	preloads   *preloads
+	watchLists watchlist.Memory
 
 	privateConfig   *rest.Config     // of the clients of private caches
 	privateActivity *activity        // of the connections of these clients
@@ -367,6 +369,7 @@ func (h *Hub) upstreamOf(cache *scopeCache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions, tracer: h.options.Tracer}
 	cache.selector.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
 	up.versions = coalesce.New("version", up.askCurrent)
+	up.watchLists = h.watchLists.Guard(cache.resource.String())
 	cache.history = up
 	return up
 }
@@ -611,7 +614,7 @@ func (h *Hub) HasSnapshot() bool {
 func (h *Hub) Totals() Totals {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private)}
+	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private), UnfinishedWatchLists: h.watchLists.Unfinished()}
 }
 
 // Status returns the state of the cached resources, in no particular order. It takes each cache's lock for a

@@ -69,6 +69,9 @@ type Totals struct {
 	Unused int64
 	// Private is the number of private caches that run.
 	Private int
+	// UnfinishedWatchLists is the number of watch-lists, of shared and private caches, that were ended because they were not
+	// completed. A list replaced them.
+	UnfinishedWatchLists int64
 }
 
 // Beginnings are the numbers of watches by how they have begun, or continued after an interruption. An

@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +25,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 // upstream is the connection of one cache to the API server: it lists and watches for the
@@ -42,6 +42,7 @@ type upstream struct {
 	// as the cache.
 	served      func(context.Context) (bool, error)
 	definitions *definitions
+	watchLists  *watchlist.Guard
 	memory      *privateMemory // of a private cache; nil otherwise
 	// versions returns the API server's current version. Callers with a version that the cache has
 	// not reached share the request.
@@ -156,6 +157,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 	ctx, span := u.beginSpan(ctx, "list")
 	list, err := u.request(options).Do(ctx).Get()
 	tracing.End(span, err)
+	u.watchLists.Listed(err)
 	if err != nil {
 		u.recordFailure(ctx, err)
 		return nil, err
@@ -170,25 +172,57 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	u.cache.watchClosed()
-	lists := options.SendInitialEvents != nil && *options.SendInitialEvents
-	if lists {
-		options = u.notOlder(options)
-		u.cache.listStarted(options.ResourceVersion)
-	} else {
-		options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		return u.watchList(ctx, u.notOlder(options))
 	}
+	options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	ctx, span := u.beginSpan(ctx, "watch")
 	ctx, over := traceLink(ctx)
-	events, err := u.request(options).Watch(ctx)
-	if err != nil || !lists {
-		tracing.End(span, err)
+	events, err := u.open(ctx, options)
+	tracing.End(span, err)
+	if err != nil {
+		return nil, err
 	}
+	u.cache.watchOpened(false, over())
+	return watchlist.Follow(events, u.cache.watchClosed, u.eventCounter()), nil
+}
+
+// watchList opens a watch that begins with a snapshot. After an error the Reflector lists.
+func (u *upstream) watchList(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, over := traceLink(ctx)
+	ctx, attempt, err := u.watchLists.Begin(ctx, func() bool { return over().isStalled() })
+	if err != nil {
+		return nil, err
+	}
+	u.cache.listStarted(options.ResourceVersion)
+	ctx, span := u.beginSpan(ctx, "watch")
+	events, err := u.open(ctx, options)
+	if err != nil {
+		attempt.End()
+		tracing.End(span, err)
+		return nil, err
+	}
+	u.cache.watchOpened(true, over())
+	if u.memory != nil {
+		u.memory.beginSnapshot()
+	}
+	ended := func() { u.cache.watchClosed(); attempt.End(); span.End() }
+	counts := u.eventCounter()
+	return watchlist.Follow(events, ended, func(event watch.Event) bool {
+		attempt.Observe(event)
+		if watchlist.Completes(event) {
+			span.End() // the span is of the snapshot
+		}
+		return counts == nil || counts(event)
+	}), nil
+}
+
+// open opens a watch, and records the outcome.
+func (u *upstream) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	events, err := u.request(options).Watch(ctx)
 	switch {
 	case err == nil:
 		u.cache.recordSuccess()
-		u.cache.watchOpened(lists, over())
-		ended := func() { u.cache.watchClosed(); span.End() }
-		events = newEndingWatch(events, ended, endWithSnapshot(span, u.eventCounter(lists)))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.recordFailure(ctx, err)
 	}
@@ -198,13 +232,10 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 }
 
 // eventCounter returns the function that counts the objects of a watch; nil if they are not
-// counted. With lists, the watch begins with a snapshot.
-func (u *upstream) eventCounter(lists bool) func(watch.Event) bool {
+// counted.
+func (u *upstream) eventCounter() func(watch.Event) bool {
 	if u.memory == nil {
 		return nil
-	}
-	if lists {
-		u.memory.beginSnapshot()
 	}
 	return u.memory.admit
 }
@@ -422,63 +453,4 @@ func (u *upstream) beginSpan(ctx context.Context, name string) (context.Context,
 	}
 	tracing.SetResource(span, u.cache.resource)
 	return ctx, span
-}
-
-// endWithSnapshot returns a function like passes, which can be nil, that also ends the span of a watch
-// when the snapshot that the watch begins with is complete.
-func endWithSnapshot(span trace.Span, passes func(watch.Event) bool) func(watch.Event) bool {
-	if !span.IsRecording() {
-		return passes
-	}
-	return func(event watch.Event) bool {
-		if event.Type == watch.Bookmark && endsSnapshot(event) {
-			span.End()
-		}
-		return passes == nil || passes(event)
-	}
-}
-
-func endsSnapshot(event watch.Event) bool {
-	bookmark, err := meta.Accessor(event.Object)
-	return err == nil && bookmark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != ""
-}
-
-// endingWatch is a watch that calls a function as soon as it ends, also by Stop. The Reflector
-// opens the next watch only after a pause, and until then the cache follows nothing. The watch ends
-// at the first event that passes rejects; a nil passes rejects none. Its goroutine ends with the
-// watch.
-type endingWatch struct {
-	watch.Interface
-	events chan watch.Event
-	stop   func()
-}
-
-func newEndingWatch(inner watch.Interface, ended func(), passes func(watch.Event) bool) watch.Interface {
-	stopped := make(chan struct{})
-	w := &endingWatch{Interface: inner, events: make(chan watch.Event)}
-	w.stop = sync.OnceFunc(func() { close(stopped) })
-	go func() {
-		defer close(w.events)
-		defer ended()
-		for event := range inner.ResultChan() {
-			if passes != nil && !passes(event) {
-				return
-			}
-			select {
-			case w.events <- event:
-			case <-stopped:
-				return
-			}
-		}
-	}()
-	return w
-}
-
-// ResultChan implements watch.Interface.
-func (w *endingWatch) ResultChan() <-chan watch.Event { return w.events }
-
-// Stop implements watch.Interface.
-func (w *endingWatch) Stop() {
-	w.stop()
-	w.Interface.Stop()
 }

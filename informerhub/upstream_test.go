@@ -3,17 +3,19 @@ package informerhub
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 // compacted returns the status with which the API server ends a watch that must be followed by a
@@ -122,27 +124,65 @@ func TestLatestStates_OmitDeletionsOlderThanSentStates(t *testing.T) {
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
 }
 
-func TestEndingWatch_ReportsItsEndAtOnce(t *testing.T) {
+// stalledHub asks for the cache of pods of a hub in a bubble, and returns the watch-list.
+func stalledHub(t *testing.T, api *fakeapi.Server) (*Hub, <-chan asking, *fakeapi.Call) {
+	t.Helper()
+	api.SetVersion("10")
+	hub := hubOf(t, api.DirectConfig())
+	return hub, ask(t.Context(), hub, pods), api.Next(t, "watch-list")
+}
+
+func TestWatchList_IsReplacedByAListUnlessItIsCompleted(t *testing.T) {
+	changed := func(t *testing.T, call *fakeapi.Call) {
+		call.Open().Send(t, watch.Added, typedPod("a", "3"))
+		for version := 11; ; version++ {
+			call.Send(t, watch.Modified, typedPod("a", strconv.Itoa(version)))
+			time.Sleep(time.Second)
+			if call.Request.Context().Err() != nil {
+				return
+			}
+		}
+	}
+	for name, respond := range map[string]func(*testing.T, *fakeapi.Call){
+		"the response does not begin":        func(*testing.T, *fakeapi.Call) {},
+		"nothing is sent":                    func(_ *testing.T, call *fakeapi.Call) { call.Open() },
+		"all is sent but the bookmark":       func(t *testing.T, call *fakeapi.Call) { call.Open().Send(t, watch.Added, typedPod("a", "3")) },
+		"changes are sent instead":           changed,
+		"a bookmark of another kind is sent": func(t *testing.T, call *fakeapi.Call) { call.Open().Send(t, watch.Bookmark, typedPod("", "10")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				api := fakeapi.New(t, fakeapi.Core)
+				hub, answered, call := stalledHub(t, api)
+				var responding sync.WaitGroup
+				defer responding.Wait()
+				responding.Go(func() { respond(t, call) })
+				api.Next(t, "list").List(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("a", "3")}})
+				<-answered // an error, if it was too early for a snapshot
+				api.Next(t, "watch").Open()
+				got := <-ask(t.Context(), hub, pods)
+				must(t, got.err)
+				if _, err := got.cache.Get("default", "a"); err != nil {
+					t.Error(err)
+				}
+				if ended := hub.Totals().UnfinishedWatchLists; ended != 1 {
+					t.Errorf("%d watch-lists were ended, want 1", ended)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchList_CanBeSlow(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		for name, end := range map[string]func(source *watch.FakeWatcher, w watch.Interface){
-			"by the API server": func(source *watch.FakeWatcher, _ watch.Interface) { source.Stop() },
-			"by the Reflector":  func(_ *watch.FakeWatcher, w watch.Interface) { w.Stop() },
-			"with an event that nobody takes": func(source *watch.FakeWatcher, w watch.Interface) {
-				source.Add(pod(t, "b", 2))
-				w.Stop()
-			},
-		} {
-			source, lost := watch.NewFake(), false
-			w := newEndingWatch(source, func() { lost = true }, nil)
-			go source.Add(pod(t, "a", 1))
-			if event := <-w.ResultChan(); event.Type != watch.Added || lost {
-				t.Errorf("%s: %v, lost: %v", name, event, lost)
-			}
-			end(source, w)
-			synctest.Wait()
-			if !lost {
-				t.Errorf("%s: the end was not reported", name)
-			}
+		api := fakeapi.New(t, fakeapi.Core)
+		hub, answered, call := stalledHub(t, api)
+		call.Open().SendSlowly(t, 10, watchlist.MaxSilence-time.Second, watch.Added, typedPod("a", "3"))
+		call.Send(t, watch.Bookmark, bookmarkAt("10"))
+		<-answered // an error, because it was too early for a snapshot
+		must(t, (<-ask(t.Context(), hub, pods)).err)
+		if ended := hub.Totals().UnfinishedWatchLists; ended != 0 {
+			t.Errorf("%d watch-lists were ended", ended)
 		}
 	})
 }

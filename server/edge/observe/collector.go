@@ -202,6 +202,11 @@ var totalsMeasures = []measure[informerhub.Totals]{
 		prometheus.NewDesc("kubeconnect_private_caches", "Caches that serve a single stream, with the permissions of its caller.", nil, nil),
 		prometheus.GaugeValue, func(t informerhub.Totals) float64 { return float64(t.Private) },
 	},
+	{
+		prometheus.NewDesc("kubeconnect_unfinished_watch_lists_total",
+			"Watch-lists of caches that the API server, or a proxy before it, has not completed, so that the resource was listed instead.", nil, nil),
+		prometheus.CounterValue, func(t informerhub.Totals) float64 { return float64(t.UnfinishedWatchLists) },
+	},
 }
 
 // Describe implements prometheus.Collector.

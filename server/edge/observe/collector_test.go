@@ -54,6 +54,20 @@ func TestCollector_ShowsResourcesWithTwoCachesOnce(t *testing.T) {
 	metricstest.WantLines(t, c, "kubeconnect_cache_objects", `{resource="widgets.v1"} 0`)
 }
 
+type totalsSourceFunc func() informerhub.Totals
+
+func (f totalsSourceFunc) Totals() informerhub.Totals { return f() }
+
+func TestTotals_ShowsNumbersOfCaches(t *testing.T) {
+	c := NewTotals(totalsSourceFunc(func() informerhub.Totals {
+		return informerhub.Totals{Started: 1, Unused: 2, Private: 3, UnfinishedWatchLists: 4}
+	}))
+	metricstest.WantLines(t, c, "kubeconnect_caches_started_total", " 1")
+	metricstest.WantLines(t, c, "kubeconnect_caches_evicted_total", " 2")
+	metricstest.WantLines(t, c, "kubeconnect_private_caches", " 3")
+	metricstest.WantLines(t, c, "kubeconnect_unfinished_watch_lists_total", " 4")
+}
+
 func TestCollector_ShowsNumbersOfReviews(t *testing.T) {
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]health.ReviewSource{
 		"TokenReview": reviewSourceFunc(func() auth.ReviewStats { return auth.ReviewStats{Requested: 1, Failed: 2, CacheHits: 3, Rejected: 4} }),
