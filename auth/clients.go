@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 const (
@@ -63,6 +65,7 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	if wrap != nil {
 		config.Wrap(wrap)
 	}
+	config.Wrap(watchlist.Transport)
 	config.WarningHandler = rest.NoWarnings{} // warnings are returned to the caller
 	config.QPS = -1
 	f := &ClientFactory{config: config, cached: utilcache.NewLRUExpireCache(maxClients)}

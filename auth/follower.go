@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
 // maxGap is how long a watch can be interrupted while its follower still counts as up to date. It
@@ -34,6 +36,7 @@ type follower struct {
 	expected    runtime.Object
 	list        func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch       func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	watchLists  *watchlist.Guard
 
 	mu            sync.Mutex // guards the fields below
 	state         mirrorState
@@ -63,8 +66,9 @@ func newFollower[T any, L runtime.Object](resource, loss string, api lister[L]) 
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.List(ctx, options)
 		},
-		watch:   api.Watch,
-		settled: make(chan struct{}),
+		watch:      api.Watch,
+		watchLists: new(watchlist.Memory).Guard(resource),
+		settled:    make(chan struct{}),
 	}
 }
 
@@ -93,6 +97,7 @@ func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := f.list(ctx, f.reachable(options))
+			f.watchLists.Listed(err)
 			refuse(err)
 			return list, err
 		},
@@ -139,7 +144,11 @@ func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.
 		return nil, errRolledBack
 	}
 	options = f.reachable(options)
-	opened, err := f.watch(ctx, options)
+	request := f.watch
+	if initial {
+		request = f.watchList
+	}
+	opened, err := request(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +159,20 @@ func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.
 	done.Go(func() { w.compare(comparing) })
 	w.endComparing = func() { end(); done.Wait() }
 	return w, nil
+}
+
+// watchList opens a watch with initial events, which ends if they are not completed. Then the Reflector lists.
+func (f *follower) watchList(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx, attempt, err := f.watchLists.Begin(ctx, func() bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.watch(ctx, options)
+	if err != nil {
+		attempt.End()
+		return nil, err
+	}
+	return watchlist.Follow(opened, attempt.End, attempt.Observe), nil
 }
 
 func (f *follower) opened(w *followedWatch, version string, initial bool) {

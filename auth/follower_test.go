@@ -22,6 +22,7 @@ func (f *follower) watched(t *testing.T, options metav1.ListOptions) watch.Inter
 	f.watch = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
 	opened, err := f.open(t.Context(), options)
 	must(t, err)
+	t.Cleanup(opened.Stop)
 	return opened
 }
 
@@ -83,6 +84,23 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFollower_ListsIfInitialEventsAreNotCompleted has a proxy that swallows the bookmark after the initial events.
+func TestFollower_ListsIfInitialEventsAreNotCompleted(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		m := newMirror("roles", (&fakeAPI{}).client(t).RbacV1().Roles(""), func(named, *rbacv1.Role) {})
+		etcd := &restorable{version: "1000", streams: true, swallows: true}
+		etcd.serve(m.follower)
+		running(t, m.run)
+		if state := m.follower.waitSettled(t.Context()); state != synced {
+			t.Errorf("the state is %v", state)
+		}
+		time.Sleep(time.Second)
+		if !m.follower.hasFollowed(time.Now()) {
+			t.Error("does not follow after the list")
+		}
+	})
 }
 
 func TestFollower_BridgesGapsShorterThanTenSeconds(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 // restorable is an API server whose etcd can be restored from a backup. Like a real one it accepts
 // a watch from a version that it has yet to reach, and sends nothing.
 type restorable struct {
-	streams bool // it can send the initial events of a watch; set once
+	streams  bool // it can send the initial events of a watch; set once, with swallows
+	swallows bool // it does not send the bookmark after the initial events
 
 	mu      sync.Mutex // guards the fields below
 	version string
@@ -45,10 +46,11 @@ func (r *restorable) serve(f *follower) {
 		}
 		return list, r.tooLargeLocked(options)
 	}
-	f.watch = func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	f.watch = func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		w := watch.NewFakeWithChanSize(2, false)
+		context.AfterFunc(ctx, w.Stop)
 		if options.SendInitialEvents != nil {
 			if err := r.tooLargeLocked(options); err != nil || !r.streams {
 				return nil, errors.Join(err, apierrors.NewInvalid(rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), "", nil))
@@ -56,7 +58,9 @@ func (r *restorable) serve(f *follower) {
 			if uid := r.uids[f.resource]; uid != "" {
 				w.Add(object(uid))
 			}
-			w.Action(watch.Bookmark, r.bookmarkLocked(f.expected))
+			if !r.swallows {
+				w.Action(watch.Bookmark, r.bookmarkLocked(f.expected))
+			}
 		}
 		r.open = append(r.open, w)
 		return w, nil
