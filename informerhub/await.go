@@ -47,15 +47,15 @@ func (c *scopeCache) Ready(ctx context.Context) error {
 	case err == nil, apierrors.IsNotFound(err):
 		return err
 	case errors.As(err, &status):
-		return &SnapshotError{c.resource, err}
+		return &SnapshotError{c.resource, err, c.retryAfter()}
 	case errors.Is(err, errNoSnapshot) && ctx.Err() == nil:
-		return &SnapshotError{c.resource, c.lastFailure()}
+		return &SnapshotError{c.resource, c.lastFailure(), c.retryAfter()}
 	}
 	return err
 }
 
 // ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
-// ready returns that failure at once.
+// ready returns that failure at once, unless the API server has asked to wait, and the next attempt follows before the context ends.
 func (c *scopeCache) ready(ctx context.Context) error {
 	var waiting tracing.Wait
 	defer waiting.End()
@@ -68,7 +68,7 @@ func (c *scopeCache) ready(ctx context.Context) error {
 			return state.ended
 		case state.synced:
 			return nil
-		case state.failure != nil:
+		case state.failure != nil && !state.retriesBefore(ctx):
 			return state.failure
 		}
 		waiting.Begin(ctx, "wait for the first snapshot")
@@ -78,6 +78,19 @@ func (c *scopeCache) ready(ctx context.Context) error {
 			return fmt.Errorf("waiting for the first snapshot of %s: %w", c.resource, context.Cause(ctx))
 		}
 	}
+}
+
+// retriesBefore reports whether the API server has asked to wait, but not until the context ends.
+func (s state) retriesBefore(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return !s.retry.IsZero() && (!ok || s.retry.Before(end))
+}
+
+// retryAfter returns the time after which the next attempt to get a snapshot follows; 0 if it is not known.
+func (c *scopeCache) retryAfter() time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return max(0, time.Until(c.state.retry))
 }
 
 // lastFailure returns the last error of the API server before the first snapshot.

@@ -32,6 +32,26 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
 			0,
 		},
+		"the API server asks to wait for longer than the caller can": {
+			func(c *scopeCache) {
+				c.recordThrottling(failure, time.Now().Add(defaultSnapshotTimeout+1500*time.Millisecond))
+			},
+			"the service has no snapshot of pods yet: " + failure.Error() + "; try again in 12 s, and if this lasts ask the operator of the service",
+			0,
+		},
+		"the API server asks to wait, and then sends nothing": {
+			func(c *scopeCache) { c.recordThrottling(failure, time.Now().Add(defaultSnapshotTimeout-time.Second)) },
+			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
+			defaultSnapshotTimeout,
+		},
+		"the API server asks to wait, and then fails": {
+			func(c *scopeCache) {
+				c.recordThrottling(failure, time.Now().Add(time.Second))
+				c.recordFailure(failure)
+			},
+			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
+			0,
+		},
 		"the service may not list": {
 			func(c *scopeCache) {
 				c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))

@@ -3,6 +3,8 @@ package informerhub
 import (
 	"errors"
 	"fmt"
+	"math"
+	"time"
 )
 
 // SnapshotError is the error for a cache without a snapshot, because the API server does not send
@@ -11,6 +13,8 @@ import (
 type SnapshotError struct {
 	Resource Resource
 	Err      error // the last error of the API server, or errNoSnapshot
+	// RetryAfter is the time for which the API server has asked the service to wait; 0 if it has not.
+	RetryAfter time.Duration
 }
 
 func (e *SnapshotError) Error() string {
@@ -18,10 +22,17 @@ func (e *SnapshotError) Error() string {
 		return fmt.Sprintf("the service is not allowed to list %s: its operator can grant it, by the commands that kubeconnect check prints",
 			e.Resource.GroupResource())
 	}
+	when := ""
+	if e.RetryAfter > 0 {
+		when = fmt.Sprintf(" in %d s", e.RetryAfterSeconds())
+	}
 	return fmt.Sprintf("the service has no snapshot of %s yet: %v; "+
-		"try again, and if this lasts ask the operator of the service",
-		e.Resource.GroupResource(), e.Err)
+		"try again%s, and if this lasts ask the operator of the service",
+		e.Resource.GroupResource(), e.Err, when)
 }
+
+// RetryAfterSeconds returns RetryAfter in whole seconds.
+func (e *SnapshotError) RetryAfterSeconds() int32 { return int32(math.Ceil(e.RetryAfter.Seconds())) }
 
 func (e *SnapshotError) Unwrap() error { return e.Err }
 

@@ -324,6 +324,7 @@ func (o *instrumentedTransport) RoundTrip(request *http.Request) (*http.Response
 		o.activity.mu.Lock()
 		o.activity.pings = response.ProtoMajor == 2
 		o.activity.mu.Unlock()
+		noteThrottling(request, response)
 	}
 	return response, err
 }

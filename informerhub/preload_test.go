@@ -71,9 +71,9 @@ func TestPreload_RestartsACacheThatHasEnded(t *testing.T) {
 }
 
 func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
-	refused := &SnapshotError{pods, apierrors.NewInternalError(errors.New("the conversion webhook is down"))}
-	slow := &SnapshotError{pods, errNoSnapshot}
-	denied := &SnapshotError{pods, apierrors.NewForbidden(pods.GroupResource(), "", nil)}
+	refused := &SnapshotError{Resource: pods, Err: apierrors.NewInternalError(errors.New("the conversion webhook is down"))}
+	slow := &SnapshotError{Resource: pods, Err: errNoSnapshot}
+	denied := &SnapshotError{Resource: pods, Err: apierrors.NewForbidden(pods.GroupResource(), "", nil)}
 	unknown := &discovery.UnknownResourceError{Name: "b"}
 	away := &discovery.UnavailableError{Err: errors.New("refused")}
 	for name, test := range map[string]struct {
@@ -110,7 +110,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 func TestWarm_WaitsForAResourceWithATemporaryError(t *testing.T) {
 	hub := &Hub{preloads: newPreloads(nil, []string{"a", "b"})}
 	hub.preloads.record("a", nil)
-	hub.preloads.record("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
+	hub.preloads.record("b", &SnapshotError{Resource: pods, Err: apierrors.NewTooManyRequestsError("storage is (re)initializing")})
 	if hub.Warm() == nil {
 		t.Error("Warm does not wait")
 	}

@@ -71,7 +71,8 @@ type state struct {
 	failure error // why the last attempt to reach the API server failed; nil if it succeeded
 	// lastFailure is the last failure, whether or not a later attempt succeeded; nil when synced.
 	lastFailure error
-	ended       error // why the cache has ended for good; nil while it runs
+	retry       time.Time // when the attempt after failure follows, if the API server has asked to wait until then
+	ended       error     // why the cache has ended for good; nil while it runs
 }
 
 // Snapshot is the content of a selection at one resource version.
@@ -294,19 +295,22 @@ func (c *scopeCache) recordSuccess() {
 }
 
 // recordFailure records a failed attempt to reach the API server.
-func (c *scopeCache) recordFailure(err error) {
-	if c.noteFailure(err) && isDenied(err) { // of others, those that last are logged: see followList
+func (c *scopeCache) recordFailure(err error) { c.recordThrottling(err, time.Time{}) }
+
+// recordThrottling records an attempt that the API server has rejected until a time. The zero time is that of any other failure.
+func (c *scopeCache) recordThrottling(err error, until time.Time) {
+	if c.noteFailure(err, until) && isDenied(err) { // of others, those that last are logged: see followList
 		c.log(slog.LevelWarn, "the service is not allowed to list or watch", "error", err)
 	}
 }
 
 // noteFailure records a failed attempt. It reports whether the reason is another one than that of the attempt before.
-func (c *scopeCache) noteFailure(err error) (isNew bool) {
+func (c *scopeCache) noteFailure(err error, until time.Time) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.state
 	isNew = next.failure == nil || next.failure.Error() != err.Error()
-	next.failure = err
+	next.failure, next.retry = err, until
 	if !next.synced {
 		next.lastFailure = err
 	}

@@ -47,7 +47,7 @@ func namesToCache(resource Resource, cached, requested []string) ([]string, erro
 	case cached == nil:
 		return nil, nil
 	case len(cached) == 0:
-		return nil, &SnapshotError{resource, apierrors.NewForbidden(resource.GroupResource(), "", errNotAllowed)}
+		return nil, &SnapshotError{Resource: resource, Err: apierrors.NewForbidden(resource.GroupResource(), "", errNotAllowed)}
 	case requested == nil:
 		return cached, nil
 	}

@@ -48,6 +48,7 @@ type upstream struct {
 	// not reached share the request.
 	versions *coalesce.Requests[string]
 	tracer   trace.Tracer // of a shared cache; nil without traces
+	delay    retryDelay
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -148,6 +149,9 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 }
 
 func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if err := u.delay.wait(ctx); err != nil {
+		return nil, err
+	}
 	if options.Continue == "" {
 		u.cache.listStarted(options.ResourceVersion)
 	}
@@ -155,7 +159,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 		options = u.memory.listOptions(options)
 	}
 	ctx, span := u.beginSpan(ctx, "list")
-	list, err := u.request(options).Do(ctx).Get()
+	list, err := u.request(options).Do(u.delay.trace(ctx)).Get()
 	tracing.End(span, err)
 	u.watchLists.Listed(err)
 	if err != nil {
@@ -172,6 +176,9 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	u.cache.watchClosed()
+	if err := u.delay.wait(ctx); err != nil {
+		return nil, err
+	}
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		return u.watchList(ctx, u.notOlder(options))
 	}
@@ -184,7 +191,7 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 		return nil, err
 	}
 	u.cache.watchOpened(false, over())
-	return watchlist.Follow(events, u.cache.watchClosed, u.eventCounter()), nil
+	return watchlist.Follow(events, u.cache.watchClosed, func(event watch.Event) bool { return u.admit(ctx, event) }), nil
 }
 
 // watchList opens a watch that begins with a snapshot. After an error the Reflector lists.
@@ -207,19 +214,18 @@ func (u *upstream) watchList(ctx context.Context, options metav1.ListOptions) (w
 		u.memory.beginSnapshot()
 	}
 	ended := func() { u.cache.watchClosed(); attempt.End(); span.End() }
-	counts := u.eventCounter()
 	return watchlist.Follow(events, ended, func(event watch.Event) bool {
 		attempt.Observe(event)
 		if watchlist.Completes(event) {
 			span.End() // the span is of the snapshot
 		}
-		return counts == nil || counts(event)
+		return u.admit(ctx, event)
 	}), nil
 }
 
 // open opens a watch, and records the outcome.
 func (u *upstream) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	events, err := u.request(options).Watch(ctx)
+	events, err := u.request(options).Watch(u.delay.trace(ctx))
 	switch {
 	case err == nil:
 		u.cache.recordSuccess()
@@ -231,22 +237,28 @@ func (u *upstream) open(ctx context.Context, options metav1.ListOptions) (watch.
 	return events, err
 }
 
-// eventCounter returns the function that counts the objects of a watch; nil if they are not
-// counted.
-func (u *upstream) eventCounter() func(watch.Event) bool {
-	if u.memory == nil {
-		return nil
+// admit takes an event of a watch. It reports whether there is memory for its object.
+func (u *upstream) admit(ctx context.Context, event watch.Event) bool {
+	if event.Type == watch.Error {
+		if err := apierrors.FromObject(event.Object); apierrors.IsTooManyRequests(err) {
+			u.recordFailure(ctx, err)
+		}
 	}
-	return u.memory.admit
+	return u.memory == nil || u.memory.admit(event)
 }
 
 func (u *upstream) recordFailure(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	if isDenied(err) && u.denied != nil {
 		u.denied()
 	}
-	if ctx.Err() == nil {
-		u.cache.recordFailure(discovery.AsUnavailable(ctx, u.client, err))
+	if until, throttled := u.delay.after(err); throttled {
+		u.cache.recordThrottling(err, until)
+		return
 	}
+	u.cache.recordFailure(discovery.AsUnavailable(ctx, u.client, err))
 }
 
 // endIfUnserved ends the cache if an error shows that the resource is no longer served.

@@ -69,7 +69,9 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var scope *informerhub.ScopeError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
-		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
+		later := encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
+		later.RetryAfterSeconds = snapshot.RetryAfterSeconds()
+		return connect.CodeUnavailable, later
 	case errors.As(err, &status):
 		return codeOf(status.Status()), encode.Status(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):

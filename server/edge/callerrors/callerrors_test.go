@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
@@ -187,8 +188,15 @@ func TestConnectError_DetailMirrorsTheAPIServersStatus(t *testing.T) {
 	if got := statustest.Of(t, ConnectError(invalid)); !proto.Equal(got, want) {
 		t.Errorf("the detail is %v\nwant %v", got, want)
 	}
-	if got := statustest.Of(t, ConnectError(apierrors.NewTooManyRequests("later", 7))); got.GetRetryAfterSeconds() != 7 {
-		t.Errorf("retry after %d seconds", got.GetRetryAfterSeconds())
+	for name, err := range map[string]error{
+		"the caller": apierrors.NewTooManyRequests("later", 7),
+		"the service": &informerhub.SnapshotError{
+			Resource: widgets, Err: apierrors.NewTooManyRequests("later", 40), RetryAfter: 6500 * time.Millisecond,
+		},
+	} {
+		if got := statustest.Of(t, ConnectError(err)); got.GetRetryAfterSeconds() != 7 {
+			t.Errorf("the API server throttles %s: retry after %d seconds", name, got.GetRetryAfterSeconds())
+		}
 	}
 }
 
