@@ -21,6 +21,13 @@ func success() metav1.Status {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 }
 
+// successAt is success with a version, as API servers return it from Kubernetes 1.38 on: of the deletion, or of an eviction or a binding.
+func successAt(version string) metav1.Status {
+	status := success()
+	status.ResourceVersion = version
+	return status
+}
+
 // versionFor returns lists with a version, to the service itself or to callers only.
 func versionFor(service, caller bool, version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +56,8 @@ func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
 	}{
 		"of what is answered as an object":      {answer: terminating, service: true, listed: "15", want: "12", wantAll: "15"},
 		"of what is answered without a version": {answer: success(), service: true, listed: "15", want: "15", wantAll: "15"},
+		"of a Status with the version":          {answer: successAt("14"), want: "14"},
+		"of a Status with another version":      {answer: successAt("b-14"), service: true, listed: "15", want: "15", wantAll: "15"},
 		"when only the caller may list":         {answer: success(), caller: true, listed: "15", want: "15", wantAll: "15"},
 		"when nobody may list":                  {answer: success()},
 		"without comparable versions":           {answer: success(), service: true, listed: "b-15"},
@@ -80,5 +89,22 @@ func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
 	gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	if err != nil || gone.GetResourceVersion() != "" {
 		t.Errorf("the deletion returned %q, %v", gone.GetResourceVersion(), err)
+	}
+}
+
+func TestCreate_OfASubresourceReturnsTheVersionOfItsStatus(t *testing.T) {
+	for _, subresource := range []string{"eviction", "binding"} {
+		t.Run(subresource, func(t *testing.T) {
+			api := servertest.PodsAPI()
+			api.Change = servertest.AnswerWith(http.StatusCreated, successAt("14"))
+			s := withRights(t, api, servertest.NewFakeRights(auth.Namespaces{All: true}))
+			done, err := s.resources.Create(t.Context(), &kubeconnectv1.CreateRequest{
+				Resource: "pods", Namespace: "default", Name: "a", Subresource: subresource,
+				Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(`{"metadata":{"name":"a"}}`)},
+			})
+			if err != nil || done.GetResource().GetKind() != "Status" || done.GetObject().GetResourceVersion() != "14" {
+				t.Errorf("returned %v, %v", done, err)
+			}
+		})
 	}
 }

@@ -155,7 +155,7 @@ func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest)
 }
 
 // Delete implements kubeconnect.v1.ResourceService. The API server returns the deleted object, or a Status. The response to a deletion
-// with a Status has no object, and the version is looked up: see versionAfter.
+// with a Status has no object, and the version is looked up unless it is in the Status: see versionAfter.
 func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
@@ -167,12 +167,14 @@ func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 	options.Preconditions = preconditions(request.GetPreconditions())
 	object := objectParams{namespace: request.GetNamespace(), name: request.GetName()}
 	var dest change.Target // of the last attempt; versionAfter needs it
+	version := ""          // in the response
 	done, err := target.OnResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
 		dest, err = existingTarget(resource, object)
 		if err != nil {
 			return writeResponse{}, err
 		}
 		done, err := w.change(ctx, dest, change.Delete{Options: options}, request.GetEncoding())
+		version = done.object.GetResourceVersion()
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
 			done.kind, done.object = encode.Kind(resource), nil
 		}
@@ -183,7 +185,7 @@ func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 	}
 	return &kubeconnectv1.DeleteResponse{
 		Resource: done.kind, Object: done.object, Warnings: done.Warnings,
-		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), done.object.GetResourceVersion()),
+		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), version),
 	}, nil
 }
 
@@ -218,8 +220,8 @@ func (w *Writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 // deletionTimeout is the time that a completed deletion waits for its resource version.
 const deletionTimeout = 3 * time.Second
 
-// versionAfter returns a resource version at which a deletion is visible: the version of the
-// object in the API server's response, which is the deletion's own. A Status has no version. Then
+// versionAfter returns a resource version at which a deletion is visible: the version in the API
+// server's response, which is the deletion's own. A Status has none before Kubernetes 1.38. Then
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
