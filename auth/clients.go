@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
+	"github.com/kubeconnect/kubeconnect/internal/managedfields"
 	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
 
@@ -79,7 +80,7 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	if f.own, err = f.newClients(f.asService); err != nil {
 		return nil, err
 	}
-	f.metadata, err = metadata.NewForConfigAndClient(config, f.own.HTTP)
+	f.metadata, err = metadata.NewForConfigAndClient(config, managedfields.Omit(f.own.HTTP))
 	return f, err
 }
 
@@ -123,7 +124,8 @@ func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 // ForService returns the clients that act as the service itself.
 func (f *ClientFactory) ForService() *Clients { return f.own }
 
-// ServiceMetadata returns the client that reads metadata as the service itself.
+// ServiceMetadata returns the client that reads metadata as the service itself, without managedFields where the API server can omit
+// them.
 func (f *ClientFactory) ServiceMetadata() metadata.Interface { return f.metadata }
 
 // For returns the clients that act as a caller. For the kubeconfig's user these are the service's

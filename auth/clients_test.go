@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,6 +120,18 @@ func TestClientFactory_ReturnsWhyNothingIsSent(t *testing.T) {
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("without a token, the error is %v", err)
 		}
+	}
+}
+
+func TestClientFactory_RequestsMetadataWithoutManagedFields(t *testing.T) {
+	var accepts string
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { accepts = r.Header.Get("Accept") }))
+	defer api.Close()
+	factory, err := NewClientFactory(&rest.Config{Host: api.URL}, nil)
+	must(t, err)
+	_, _ = factory.ServiceMetadata().Resource(corev1.SchemeGroupVersion.WithResource("pods")).List(t.Context(), metav1.ListOptions{})
+	if want := "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields,"; !strings.HasPrefix(accepts, want) {
+		t.Errorf("it accepts %q", accepts)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/listkey"
+	"github.com/kubeconnect/kubeconnect/internal/managedfields"
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 	"github.com/kubeconnect/kubeconnect/internal/watchlist"
 )
@@ -652,6 +653,9 @@ func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.Grou
 	config.QPS = -1 // the Reflector limits its own rate, and callers have their own limits
 	if client != h.client {
 		config.WarningHandler = rest.NoWarnings{} // warnings are meant for the caller
+	}
+	if !h.options.KeepManagedFields {
+		client = managedfields.Omit(client)
 	}
 	return rest.RESTClientForConfigAndClient(config, client)
 }

@@ -179,6 +179,36 @@ func TestHub_IncompleteWatchListIsNoSnapshot(t *testing.T) {
 	checkSame(t, []string{"default/b"}, names(listOf(t, got.cache, selectFrom(t, got.cache, Query{})).Objects))
 }
 
+// TestHub_AcceptsManagedFieldsOnlyIfTheyAreKept looks at what a cache requests, and at what a reader of the latest state requests.
+func TestHub_AcceptsManagedFieldsOnlyIfTheyAreKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		keep bool
+		want string // of what a client accepts
+	}{
+		"kept":    {true, "application/vnd.kubernetes.protobuf,application/json"},
+		"dropped": {false, "application/vnd.kubernetes.protobuf;drop=metadata.managedFields,application/json;drop=metadata.managedFields"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := fakeapi.New(t, fakeapi.Core)
+			hub, err := New(api.Config(), Options{KeepManagedFields: test.keep})
+			must(t, err)
+			defer hub.Close()
+			ask(t.Context(), hub, pods)
+			watched := api.Next(t, "watch-list")
+			live, err := hub.Live(pods, http.DefaultClient)
+			must(t, err)
+			go func() { _, _, _ = live.List(t.Context(), Query{}, 1000) }()
+			listed := api.Next(t, "list")
+			for _, request := range []*http.Request{watched.Request, listed.Request} {
+				if got := request.Header.Get("Accept"); got != test.want {
+					t.Errorf("%s accepts %q, want %q", request.URL, got, test.want)
+				}
+			}
+			listed.List(t, page("7", ""))
+		})
+	}
+}
+
 func TestHub_WatchesCustomResourcesAsJSON(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
 	hub := hubOf(t, api.Config())

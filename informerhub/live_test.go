@@ -221,7 +221,7 @@ func TestLive_MetadataOnlyRequestsOnlyMetadata(t *testing.T) {
 		answered <- listing{snapshot, err}
 	}()
 	c := api.Next(t, "list")
-	if got, want := c.Request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
+	if got, want := c.Request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields,"; !strings.HasPrefix(got, want) {
 		t.Errorf("the request accepts %q", got)
 	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
