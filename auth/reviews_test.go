@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -418,4 +423,51 @@ func TestAuthorizer_GraceKeepsTheNamespacesOfACaller(t *testing.T) {
 			t.Errorf("the last denial is returned to a caller: %+v", decision)
 		}
 	})
+}
+
+// conditionalInProtobuf is a review without a decision, with a field of its status that this version does not know.
+func conditionalInProtobuf(t *testing.T) []byte {
+	t.Helper()
+	status, err := (&authorizationv1.SubjectAccessReviewStatus{Reason: "if its label says so"}).Marshal()
+	must(t, err)
+	status = protowire.AppendTag(status, 5, protowire.BytesType)
+	status = protowire.AppendBytes(status, []byte("\x0a\x04acme"))
+	review := protowire.AppendTag(nil, 3, protowire.BytesType)
+	envelope := runtime.Unknown{
+		TypeMeta: runtime.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"},
+		Raw:      protowire.AppendBytes(review, status),
+	}
+	body, err := envelope.Marshal()
+	must(t, err)
+	return append([]byte("k8s\x00"), body...)
+}
+
+// TestAuthorizer_ConditionalDecisionIsADenial has responses of authorizers that allow an action under conditions (KEP-5681).
+func TestAuthorizer_ConditionalDecisionIsADenial(t *testing.T) {
+	const head, conditions = `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":{"user":"carol"},"status":`,
+		`"conditionSetChain":[{"authorizerName":"acme","conditionsType":"k8s.io/authorization-cel",` +
+			`"conditions":[{"id":"own","effect":"Allow","condition":"object.metadata.labels.owner == 'carol'"}]}]`
+	for name, test := range map[string]struct{ contentType, body string }{
+		"as an authorizer without an opinion": {"application/json", head + `{"allowed":false,` + conditions + `}}`},
+		"as an authorizer that denies":        {"application/json", head + `{"allowed":false,"denied":true,` + conditions + `}}`},
+		"with nothing else":                   {"application/json", head + `{` + conditions + `}}`},
+		"in another form":                     {"application/json", head + `{"allowed":false,"decision":{"type":"Conditional","allowedIf":["x"]}}}`},
+		"in protobuf":                         {"application/vnd.kubernetes.protobuf", string(conditionalInProtobuf(t))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", test.contentType)
+				_, _ = w.Write([]byte(test.body))
+			}))
+			defer api.Close()
+			factory, err := NewClientFactory(&rest.Config{Host: api.URL}, nil)
+			must(t, err)
+			authorizer := NewAuthorizer(factory.ForService().Typed, AuthorizerOptions{})
+			defer authorizer.reviews.lookups.end()
+			decision, err := authorizer.Authorize(t.Context(), carol, in("a"))
+			if err != nil || decision.Allowed {
+				t.Errorf("got %+v, %v", decision, err)
+			}
+		})
+	}
 }
