@@ -3,7 +3,10 @@ package discovery
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -100,6 +103,80 @@ func TestResolve_ACachedGroupIsKnownWhileItIsAway(t *testing.T) {
 				t.Errorf("a group that was removed: %v", err)
 			}
 		})
+	}
+}
+
+// formats returns discovery as an API server sends it that has only these formats: the apidiscovery.k8s.io version, or none. Other requests go to a fake API
+// server. An API server sends the first format that a client accepts, and otherwise 406.
+func formats(t *testing.T, version string, others *fakeapi.Server) *rest.Config {
+	t.Helper()
+	recorded := make(map[string][]byte)
+	for _, root := range []string{"api", "apis"} {
+		text, err := os.ReadFile("testdata/aggregated_" + root + ".json")
+		must(t, err)
+		recorded["/"+root] = text
+	}
+	return &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
+		text, ok := recorded[r.URL.Path]
+		if !ok {
+			return others.RoundTrip(r)
+		}
+		recorder := httptest.NewRecorder()
+		for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+			switch parameters := strings.TrimSpace(accepted); {
+			case version != "" && strings.Contains(parameters, "as=APIGroupDiscoveryList") && strings.Contains(parameters, "v="+version+";"):
+				recorder.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v="+version+";as=APIGroupDiscoveryList")
+				_, _ = recorder.Write(text)
+				return recorder.Result(), nil
+			case parameters == "application/json":
+				return others.RoundTrip(r)
+			}
+		}
+		recorder.WriteHeader(http.StatusNotAcceptable)
+		return recorder.Result(), nil
+	})}
+}
+
+// TestDiscovery_NeedsOneFormat has the responses of API servers with apidiscovery.k8s.io/v2 alone, from Kubernetes 1.38 on, and without aggregated
+// discovery.
+func TestDiscovery_NeedsOneFormat(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		lists   int // requests for single versions of groups
+	}{
+		"v2 alone":   {"v2", 0},
+		"legacy":     {"", 3},
+		"an old one": {"v2beta1", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			others := fakeapi.New(t, fakeapi.Core, deploymentResources, fakeapi.Widgets)
+			others.Handle("apiservices", fakeapi.APIServices(map[string]string{"v1.example.com": ""}))
+			resolver := resolverOf(t, formats(t, test.version, others), Options{})
+			for name, want := range map[string]object.Resource{"po": pods, "nodes": nodes, "deployment": deployments, "widgets.example.com": widgets} {
+				if found, err := resolver.Resolve(t.Context(), name); err != nil || found != want {
+					t.Errorf("%s is %+v, %v", name, found, err)
+				}
+			}
+			lists := 0
+			for path, count := range others.Requests() {
+				if path != "/api" && path != "/apis" {
+					lists += count
+				}
+			}
+			if lists != test.lists {
+				t.Errorf("%d lists of single versions were requested, want %d", lists, test.lists)
+			}
+		})
+	}
+}
+
+// A group whose server is away is stale in the aggregated format.
+func TestDiscovery_KnowsStaleGroups(t *testing.T) {
+	resolver := resolverOf(t, formats(t, "v2", fakeapi.New(t)), Options{})
+	_, failed, err := resolver.Types(t.Context())
+	must(t, err)
+	if len(failed) != 1 || failed[0].Group != "away.example.com" {
+		t.Errorf("failed %v", failed)
 	}
 }
 

@@ -392,10 +392,15 @@ func Contradicts(err error) bool {
 }
 
 // isPathUnknown reports whether the API server serves nothing at the path of a request. Its
-// response is plain text then, which client-go converts to a Status with this cause. For a missing
-// object, the API server sends the Status itself.
+// response is plain text then, which client-go converts to a Status with this cause; since Kubernetes
+// 1.38 it is a Status that names nothing. For a missing object, the Status has its resource and name.
 func isPathUnknown(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Kind == "" && details.Name == "" || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // ResolveFresh resolves a resource as Resolve does, with a discovery request that is sent after

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -385,6 +386,14 @@ func TestResolver_LostGroupIsUnavailableByEachName(t *testing.T) {
 	}
 }
 
+// statusOf returns a Status as an API server has sent it.
+func statusOf(t *testing.T, text string) *metav1.Status {
+	t.Helper()
+	status := &metav1.Status{}
+	must(t, json.Unmarshal([]byte(text), status))
+	return status
+}
+
 func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
 	unknownPath := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", widgets.GroupResource(), "a", "404 page not found", 0, true)
 	for name, test := range map[string]struct {
@@ -393,6 +402,11 @@ func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
 	}{
 		"no error":                  {nil, false},
 		"a path that is not served": {fmt.Errorf("x: %w", unknownPath), true},
+		// From Kubernetes 1.38 on, and within a group that is served.
+		"a path that is not served, with a Status": {apierrors.FromObject(statusOf(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+			"message":"the server could not find the requested resource","reason":"NotFound","code":404}`)), true},
+		"a path that is not served in a group": {apierrors.FromObject(statusOf(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+			"message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`)), true},
 		"an object that is missing": {apierrors.NewNotFound(widgets.GroupResource(), "a"), false},
 		"another plain response":    {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", widgets.GroupResource(), "a", "bad gateway", 0, true), false},
 		"a cache that has ended":    {&ResourceGoneError{widgets}, true},
