@@ -236,7 +236,26 @@ func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
 	if err != nil {
 		return failingTransport{err}
 	}
-	return transport.NewImpersonatingRoundTripper(config, f.asService)
+	return countedTransport{transport.NewImpersonatingRoundTripper(config, f.asService), len(identity.Groups)}
+}
+
+// countedTransport explains why the API server rejects the headers that impersonate a caller. It has one for each group, and since
+// Kubernetes 1.38 (Go 1.27) an API server accepts 500 values of headers, in any number of bytes.
+type countedTransport struct {
+	next   http.RoundTripper
+	groups int
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c countedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		return response, err
+	}
+	_ = response.Body.Close()
+	return nil, forbidden(fmt.Sprintf("the API server accepts fewer headers than it takes to impersonate this user, who is in %d groups: "+
+		"the service cannot impersonate this user; read from the cache, use an identity in fewer groups, "+
+		"or ask the operator of the service to pass on tokens (--write-as token)", c.groups))
 }
 
 // impersonationOf returns the configuration that impersonates exactly the identity. HTTP/1.1

@@ -290,6 +290,45 @@ func TestClientFactory_RejectsIdentitiesThatHeadersCannotCarry(t *testing.T) {
 	}
 }
 
+// maxHeaderValues is the number of values of headers that a server of Go 1.27, and so an API server of Kubernetes 1.38, accepts by default.
+const maxHeaderValues = 500
+
+// countingHeaders responds as such a server does.
+func countingHeaders(w http.ResponseWriter, r *http.Request) {
+	values := 0
+	for _, of := range r.Header {
+		values += len(of)
+	}
+	if values > maxHeaderValues {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+		_, _ = w.Write([]byte("<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>"))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}`))
+}
+
+func TestClientFactory_ExplainsThatACallerIsInTooManyGroups(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(countingHeaders))
+	defer api.Close()
+	factory, err := NewClientFactory(&rest.Config{Host: api.URL}, nil)
+	must(t, err)
+	for groups, rejected := range map[int]bool{maxHeaderValues - 100: false, maxHeaderValues: true} {
+		identity := Identity{Username: "alice"}
+		for i := range groups {
+			identity.Groups = append(identity.Groups, fmt.Sprint("group-", i))
+		}
+		for _, err := range call(t, factory.For(identity)) {
+			explained := apierrors.IsForbidden(err) && strings.Contains(err.Error(), fmt.Sprintf("in %d groups", groups)) &&
+				strings.Contains(err.Error(), "cannot impersonate this user")
+			if explained != rejected || !rejected && err != nil {
+				t.Errorf("in %d groups, the error is %v", groups, err)
+			}
+		}
+	}
+}
+
 func TestClientFactory_ImpersonatesUnusualNamesExactly(t *testing.T) {
 	for _, name := range []string{"jane doe", "CN=Jané,O=x", "дарья", "a\u200b", "voilà"} {
 		headers := sent(t, Identity{Username: name, Groups: []string{name}, Extra: map[string][]string{"Example.com/K": {name, ""}}})

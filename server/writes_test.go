@@ -57,6 +57,25 @@ func TestWrites_ToNonObjectSubresourcesAreRejected(t *testing.T) {
 	}
 }
 
+// TestWrites_WithTooManyHeadersSayWhy has an API server that does not accept the headers by which the caller is impersonated.
+func TestWrites_WithTooManyHeadersSayWhy(t *testing.T) {
+	api := servertest.PodsAPI()
+	api.Change = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+		_, _ = w.Write([]byte("<h1>HTTP Error 431</h1><p>Request Header Field(s) Too Large</p>"))
+	})
+	s := withRights(t, api, servertest.NewFakeRights(auth.Namespaces{All: true}))
+	_, patchErr := s.resources.Patch(t.Context(), patchOf("pods"))
+	_, deleteErr := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
+	for verb, err := range map[string]error{"patch": patchErr, "delete": deleteErr} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied || statustest.Of(t, err).GetReason() != "Forbidden" ||
+			!strings.Contains(err.Error(), "cannot impersonate this user") {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+}
+
 func TestPatch_IsSentUnchanged(t *testing.T) {
 	for resource, path := range map[string]string{
 		"pods":    "/api/v1/namespaces/default/pods/a/status",
