@@ -6,6 +6,8 @@
 //
 //	scope, err := permissions.Scope(ctx, identity, access.ToList(pods, "", ""))
 //
+// Scope also notes the read for the audit log, so no handler can read from memory without an event.
+//
 // A stream reads for longer than one decision is valid. It has a [Lease], which [Leases.Grant] returns:
 //
 //   - Nothing is sent under a lease that must be renewed. [Lease.Send] returns [ErrDue] instead.

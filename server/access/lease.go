@@ -106,6 +106,7 @@ func (s Leases) Grant(ctx context.Context, access Request) (*Lease, error) {
 // check. The first renewal checks the permission here. Nothing must be sent before the API server has allowed
 // the read.
 func (s Leases) GrantUnreviewed(ctx context.Context, access Request) *Lease {
+	access.NoteForwarded(ctx)
 	l := s.lease(ctx, access)
 	l.Changed = l.rights.changed(l.Caller.Identity) // before the API server decides, so that no change is missed
 	l.extend(l.Caller.Identity, auth.Namespaces{All: true}, time.Now())

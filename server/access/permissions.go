@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 )
 
 // Authorizer decides what callers can do; see [auth.Authorizer]. Its methods are safe for concurrent use.
@@ -39,6 +40,8 @@ type Request struct {
 	Indivisible bool
 	// Live reports that the read is sent to the API server, whatever the service caches.
 	Live bool
+	// Selection is what the read selects by, for the audit log alone.
+	Selection call.Selection
 	// also is another read that is needed in the same scope; nil for none.
 	also *Request
 }
@@ -135,6 +138,24 @@ func (a Request) isSame(other Request) bool {
 		a.subresource == other.subresource && a.Indivisible == other.Indivisible && slices.Equal(a.verbs, other.verbs)
 }
 
+// NoteForwarded records, for the audit log, that the read is sent to the API server as the caller.
+func (a Request) NoteForwarded(ctx context.Context) {
+	a.note(ctx, call.Read{Scope: auth.Namespaces{All: true}, Forwarded: true})
+}
+
+// note records a decision about the read, and about the one that is needed in addition. A watch is one read, although it
+// also needs the permission to list.
+func (a Request) note(ctx context.Context, decided call.Read) {
+	if !call.IsAudited(ctx) {
+		return
+	}
+	decided.Selection = a.Selection
+	for request := &a; request != nil; request = request.also {
+		decided.Attributes, decided.Namespaced = request.Attributes(request.verbs[len(request.verbs)-1]), request.Resource.Namespaced
+		call.NoteRead(ctx, decided)
+	}
+}
+
 // SpansNamespaces reports whether the read covers all namespaces that the caller can read.
 func (a Request) SpansNamespaces() bool {
 	return a.Resource.Namespaced && a.Namespace == "" && !a.Indivisible
@@ -177,7 +198,16 @@ func (r Permissions) changed(identity auth.Identity) <-chan struct{} {
 // all. Then All means no more than that. A read of several namespaces needs each of its permissions in
 // each of them, because an authorizer that denies can precede RBAC. A read of all namespaces from caches covers those that are
 // cached.
+//
+// The read is noted for the audit log: what is read from memory is decided here, whichever call reads it.
 func (r Permissions) Scope(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
+	scope, err := r.scope(ctx, identity, access)
+	access.note(ctx, call.Read{Scope: scope, Err: err})
+	return scope, err
+}
+
+// scope is Scope without a note.
+func (r Permissions) scope(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
 	scope, err := r.permitted(ctx, identity, access)
 	if err != nil || r.cached == nil || access.Live || !access.Resource.Cacheable() {
 		return scope, err
@@ -362,8 +392,13 @@ var PodLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Nam
 
 // ToGetLog returns the read of a pod's log.
 func ToGetLog(namespace, name string) Request {
-	access := ToGet(PodLogs, namespace, name)
-	access.subresource = "log"
+	return ToGetSubresource(PodLogs, namespace, name, "log")
+}
+
+// ToGetSubresource returns the read of a subresource of one object.
+func ToGetSubresource(resource informerhub.Resource, namespace, name, subresource string) Request {
+	access := ToGet(resource, namespace, name)
+	access.subresource = subresource
 	return access
 }
 

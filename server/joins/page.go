@@ -35,12 +35,13 @@ type Page struct {
 	// examined is the number of names of rows and related objects that were examined, except for
 	// indexing. indexed is the number of related objects that were indexed.
 	examined, indexed int
+	found             map[schema.GroupResource]int // see Found
 }
 
 // NewPage returns a page of some joins. reserve reserves memory in addition to [Page.Memory]; it
 // does not wait. Nil is for a page that joins no rows itself: see [Page.Next].
 func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *Page {
-	p := &Page{reserve: reserve, between: make(map[schema.GroupKind]*Related)}
+	p := &Page{reserve: reserve, between: make(map[schema.GroupKind]*Related), found: make(map[schema.GroupResource]int)}
 	for _, join := range joins {
 		p.joins = append(p.joins, &joining{
 			Join: join, page: p, finder: join.Relation.begin(p, join.Related),
@@ -80,6 +81,7 @@ func (p *Page) Append(ctx context.Context, dst []byte, row *informerhub.Object) 
 			return dst, false, fmt.Errorf("join %q: %w", join.Name, err)
 		}
 		dst = encode.AppendJoined(dst, result)
+		p.found[join.Related.Resource.GroupResource()] += result.Count
 	}
 	p.rows++
 	return dst, false, nil
@@ -94,6 +96,15 @@ func (p *Page) Warnings() (warnings []string) {
 		warnings = append(warnings, join.warnings()...)
 	}
 	return warnings
+}
+
+// Found returns the numbers of related objects that the results so far count, by resource. The results of a row that did not
+// fit into the page are included.
+func (p *Page) Found() map[schema.GroupResource]int {
+	if p == nil {
+		return nil
+	}
+	return p.found
 }
 
 // Memory returns the memory that a page needs for itself.

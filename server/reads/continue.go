@@ -34,7 +34,7 @@ type continuation struct {
 
 // list returns the list, for a caller that can read all of it.
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
-	c.access = access.ToList(resource, c.params.Namespace, c.params.FieldSelector).Requiring(c.params.Indivisible)
+	c.access = c.params.AccessOf(access.ToList(resource, c.params.Namespace, c.params.FieldSelector))
 	// A list without a version that can be asked for is read again at the API server, and must have the same hash.
 	c.access.Live = isLive(resource, c.params.consistency) || !tokens.PinsObjects(c.token.Position.Version)
 	if c.scope, err = c.lists.permissions.Scope(ctx, call.IdentityFrom(ctx), c.access); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/tally"
@@ -63,6 +64,7 @@ func (c *Counts) Count(ctx context.Context, request *kubeconnectv1.CountRequest)
 	if err != nil {
 		return nil, err
 	}
+	call.NoteCounted(ctx, len(found.Snapshot.Objects))
 	namespaces, warnings := found.Coverage()
 	response := &kubeconnectv1.CountResponse{
 		Resource:        encode.Kind(found.resource),

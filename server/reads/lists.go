@@ -146,6 +146,7 @@ func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*
 	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
 	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
 	call.NoteObjects(ctx, added)
+	NoteJoined(ctx, list.joined)
 	if err != nil || added == len(objects) && !list.more {
 		return response, err // the last page
 	}

@@ -98,8 +98,10 @@ type GetResult struct {
 func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, params GetParams) (GetResult, error) {
 	switch {
 	case params.subresource != "":
+		access.ToGetSubresource(resource, params.Namespace, params.Name, params.subresource).NoteForwarded(ctx)
 		return o.readSubresource(ctx, resource, params)
 	case isLive(resource, params.consistency):
+		access.ToGet(resource, params.Namespace, params.Name).NoteForwarded(ctx)
 		return o.readLive(ctx, resource, params)
 	}
 	resource, err := o.targets.CachedIn(ctx, resource, params.Namespace)

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/joins"
@@ -79,6 +80,13 @@ func (r *Relater) Freshness(other informerhub.Freshness) informerhub.Freshness {
 		other = MergeFreshness(other, cache.Freshness())
 	}
 	return other
+}
+
+// NoteJoined records, for the audit log, how many related objects a page of joins has found.
+func NoteJoined(ctx context.Context, page *joins.Page) {
+	for resource, objects := range page.Found() {
+		call.NoteJoined(ctx, resource, objects)
+	}
 }
 
 // MergeFreshness returns the freshness of what is computed from two sources: as stale as either source, and as old as the older source.

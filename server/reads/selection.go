@@ -5,6 +5,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/target"
 )
 
@@ -65,6 +66,7 @@ func ParseSelection(request selectionRequest) (p Selection, err error) {
 // AccessOf returns a read of the selection with all permissions that the selection needs.
 func (p Selection) AccessOf(access access.Request) access.Request {
 	access = access.Requiring(p.Indivisible)
+	access.Selection = call.Selection{Labels: p.labelSelector, Fields: p.FieldSelector, Filter: p.filter}
 	if p.Logs {
 		access = access.WithLogs()
 	}

@@ -12,7 +12,9 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -87,10 +89,12 @@ func (t *Tables) table(ctx context.Context, resource informerhub.Resource, param
 	if err := params.check(resource); err != nil {
 		return nil, err
 	}
-	verb := "list"
+	verb, read := "list", access.ToList(resource, params.namespace, params.options.FieldSelector)
+	read.Selection = call.Selection{Labels: params.options.LabelSelector, Fields: params.options.FieldSelector}
 	if params.name != "" {
-		verb = "get"
+		verb, read = "get", access.ToGet(resource, params.namespace, params.name)
 	}
+	read.NoteForwarded(ctx)
 	reader, err := t.upstream.reader(ctx, resource, verb)
 	if err != nil {
 		return nil, err
@@ -99,6 +103,7 @@ func (t *Tables) table(ctx context.Context, resource informerhub.Resource, param
 	if err != nil {
 		return nil, asPageToken(budget.UpstreamError(ctx, err), params.options.Continue)
 	}
+	call.NoteCounted(ctx, len(table.Rows))
 	if err := budget.ReserveResponse(ctx, tableMemory(table)); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/counts"
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
@@ -198,6 +199,7 @@ func (s *countsSender) send(ctx context.Context) error {
 	// The client has the counts of the update from here on.
 	s.part.NoteBegun(ctx)
 	c.at, s.total, s.warnings = update.at, update.Total, update.at.Warnings
+	call.NoteCounted(ctx, int(update.Total.Count()))
 	if update.changed {
 		s.changedAt = time.Now() // sending may have taken a while
 	}

@@ -339,6 +339,7 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 			}
 			messages[i] = message
 		}
+		reads.NoteJoined(ctx, page)
 		if all {
 			l.warnings = slices.Concat(l.relater.AllWarnings(), page.Warnings())
 		}

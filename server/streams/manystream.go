@@ -74,6 +74,7 @@ func (s *manyStream) followAlone(ctx context.Context, index int) {
 	err := s.watches.run(ctx, s.newPart(ctx, index, of))
 	of.NoteBegun(ctx) // a part that was rejected has no first state, and the call must not wait for one
 	if !endsStream(ctx, err) {
+		call.NotePartEnd(ctx, err)
 		err = s.sender.sendError(ctx, index, err)
 	}
 	if err != nil {

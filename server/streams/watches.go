@@ -236,7 +236,7 @@ func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams,
 // sender sends responses that it waits.
 func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
 	return target.OnCached(ctx, w.targets, params.Resource, params.Namespace, func(resource informerhub.Resource) (*liveCounts, error) {
-		lease, err := w.leases.Grant(ctx, access.ToWatch(resource, params.Namespace, "", params.FieldSelector).Requiring(params.Indivisible))
+		lease, err := w.leases.Grant(ctx, params.AccessOf(access.ToWatch(resource, params.Namespace, "", params.FieldSelector)))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,9 @@
 //	call.NoteResource(ctx, request.GetResource(), resource.String())
 //	call.NoteObjects(ctx, len(objects))
 //
+// With an audit log, a call also has a [Trail]: each resource that it reads, with what was decided about the permission.
+// Package access notes that, for every handler. A part of a stream has a trail of its own.
+//
 // [CallerKey] and [CredentialKey] are the keys by which limits, budgets and shared work distinguish callers. Every
 // function that takes a context can be called outside of a call, as tests do, except CallerFrom and IdentityFrom.
 //

@@ -35,6 +35,7 @@ type Record struct {
 	sentFor   *string
 	sending   *part // the part that sends; nil if the call has none. Who sends owns it
 	hasParts  bool
+	trail     *Trail // nil without an audit log
 
 	AddUse func(Traffic)       // adds to what the caller has used; nil if the call was not admitted
 	pace   func(time.Duration) // adds to what the streams of the caller use for changes; nil for no stream
@@ -190,6 +191,7 @@ func NoteObjects(ctx context.Context, objects int) {
 	r := recordOf(ctx)
 	r.objects.Add(int64(objects))
 	r.Use(Traffic{Objects: float64(objects)})
+	trailOf(ctx).add(objects)
 }
 
 // Use adds what the call has used to the usage of its caller.
@@ -232,6 +234,14 @@ func (r *Record) endWrite(bytes int) {
 // count as time of a processor.
 const maxWriteTime = time.Millisecond
 
+// addBytes adds to the bytes of the response, and of the part that sends.
+func (r *Record) addBytes(bytes int64) {
+	r.bytes.Add(bytes)
+	if r.sending != nil && r.sending.trail != nil {
+		r.sending.trail.bytes.Add(bytes)
+	}
+}
+
 // Unread returns the time for which a write has waited for the client to read; 0 if none waits.
 func (r *Record) Unread() time.Duration {
 	began := r.writing.Load()
@@ -267,7 +277,7 @@ func (w countingWriter) Write(p []byte) (int, error) {
 	w.call.Record.beginWrite()
 	n, err := w.ResponseWriter.Write(p)
 	w.call.Record.endWrite(n)
-	w.call.Record.bytes.Add(int64(n))
+	w.call.Record.addBytes(int64(n))
 	if w.call.Record.Procedure != "" {
 		w.call.Record.sentBytes().Add(float64(n))
 	}
@@ -288,6 +298,7 @@ func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 type part struct {
 	named    string                 // the resource, as the request names it
 	resolved atomic.Pointer[string] // see NoteResource; nil before the resource is resolved
+	trail    *Trail                 // nil without an audit log
 }
 
 type partKey struct{}
@@ -296,7 +307,8 @@ type partKey struct{}
 // resource, in place of the call. The context is the part's. The goroutine of the call's handler calls
 // BeginPart; end can be called by any.
 func BeginPart(ctx context.Context, resource string) (context.Context, func()) {
-	r, part := recordOf(ctx), &part{named: resource}
+	r := recordOf(ctx)
+	part := &part{named: resource, trail: r.trail.part(resource)}
 	r.hasParts = true
 	end := func() { r.countResource(nameOf(part.resolved.Load())) }
 	return context.WithValue(ctx, partKey{}, part), end

@@ -85,7 +85,7 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (cont
 
 	// The caller is known: the response and the records of the call name it, also if the call is rejected.
 	name := call.CallerKey(calling.Identity)
-	c.Record.Caller = calling.Identity.Username
+	c.Record.Identify(calling.Identity)
 	g.entrance.usage.Begin(c, call.IsStream(spec))
 	if g.config.Replica != "" {
 		c.ResponseHeader.Set(call.ReplicaHeader, g.config.Replica)
