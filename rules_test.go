@@ -34,7 +34,7 @@ type rule struct {
 }
 
 var rules = append(partsInOrder("server/edge", []string{
-	"bounds", "callerrors", "memorylimit", "health", "call", "observe", "conditional", "origins", "streamlife", "gate",
+	"bounds", "callerrors", "memorylimit", "health", "call", "observe", "audit", "conditional", "origins", "streamlife", "gate",
 }), []rule{
 	{
 		folders: []string{"informerhub"}, testing: true,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge/audit"
 	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
@@ -39,6 +40,8 @@ type Config struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1.
 	LogSample float64
+	// Audit writes the audit log. Default: none.
+	Audit *audit.Log
 	// Replica is the name of this process in [call.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// Adjuster changes Limits and LogSample later. Default: they are never changed.
@@ -92,6 +95,9 @@ func (c *Chain) NewServer() *connect.Server {
 		conditional.Reads,
 		gate.ChargeRequests,
 	}
+	if c.config.Audit != nil {
+		interceptors = append(interceptors, c.config.Audit.Streams)
+	}
 	if c.config.Tracer != nil {
 		interceptors = append(interceptors, call.TraceStreams)
 	}
@@ -99,12 +105,13 @@ func (c *Chain) NewServer() *connect.Server {
 }
 
 // Mount has mux serve each procedure of a server, by the handler that wrap returns for it. From there on a request is a call,
-// which is counted also if connect cannot read it. An unknown procedure of a service does not exist, instead of being a call.
+// which is counted and audited also if connect cannot read it. An unknown procedure of a service does not exist, instead of being a call.
 func (c *Chain) Mount(mux *http.ServeMux, server *connect.Server, wrap func(procedure string, handler http.Handler) http.Handler) {
 	begin := func(procedure string, handler http.Handler) http.Handler {
 		handler = wrap(procedure, handler)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c.config.Metrics.Begin(call.From(r.Context()), procedure)
+			c.config.Audit.Begin(call.From(r.Context()))
 			handler.ServeHTTP(w, r)
 		})
 	}

@@ -16,6 +16,7 @@
 //   - health: readiness, the health of the upstream, and their handlers
 //   - call: a call, its caller, its span and its record
 //   - observe: metrics, the log of calls, and who uses the service
+//   - audit: the audit log
 //   - conditional: tags of reads by GET
 //   - origins: pages of other sites
 //   - streamlife: when streams end

@@ -58,7 +58,7 @@ func (l *CallLog) Log(c *call.Call) {
 		return // not a call
 	case r.IsChange() && (r.Err == nil || r.IsSent.Load()):
 		l.write(c, slog.LevelInfo, "change")
-	case r.Err != nil && !isNormal(r.Err):
+	case r.Err != nil && !IsNormal(r.Err):
 		if l.admits(r.Caller != "", failure{callerOf(c), connect.CodeOf(r.Err).String()}) {
 			l.write(c, levelOf(r.Err), "call failed")
 		}
@@ -69,9 +69,9 @@ func (l *CallLog) Log(c *call.Call) {
 	}
 }
 
-// isNormal reports whether calls end with an error in normal operation: their client has canceled
+// IsNormal reports whether calls end with an error in normal operation: their client has canceled
 // them, or they are to continue at another replica.
-func isNormal(err error) bool {
+func IsNormal(err error) bool {
 	return connect.CodeOf(err) == connect.CodeCanceled || callerrors.ReasonOf(err) == string(callerrors.ReasonStreamMoved)
 }
 

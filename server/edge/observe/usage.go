@@ -101,7 +101,7 @@ func (u *Usage) End(c *call.Call) {
 		return
 	}
 	used := call.Traffic{Calls: 1}
-	if r.Err != nil && !isNormal(r.Err) {
+	if r.Err != nil && !IsNormal(r.Err) {
 		used.Failed = 1
 	}
 	if connect.CodeOf(r.Err) == connect.CodeResourceExhausted {
