@@ -74,6 +74,7 @@ func checkAll(ctx context.Context, read *config.Parsed, invalid error) []preflig
 		return results
 	}
 	results = append(results, checkDescriptors(serving.OpenFiles(), read.MaxConnections), checkCertificate(read.Settings, time.Now()))
+	results = append(results, checkAudit(read.Settings)...)
 	cluster, err := clusterConfig(read.Settings)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))

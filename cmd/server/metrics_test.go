@@ -28,6 +28,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/cmd/server/serving"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge/audit"
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
 	"github.com/kubeconnect/kubeconnect/server/edge/memorylimit"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -79,7 +80,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := newCallers(config.Settings{Auth: config.AuthCluster}, clients).reviews
-	return []prometheus.Collector{observe.NewMetrics(), observe.NewCollector(hub, reviews), observe.NewTotals(hub), observe.NewUnread(observe.NewUsage()), new(health.Readiness).Metric(), memorylimit.NewMonitor()}
+	return []prometheus.Collector{observe.NewMetrics(), observe.NewCollector(hub, reviews), observe.NewTotals(hub), observe.NewUnread(observe.NewUsage()), new(health.Readiness).Metric(), memorylimit.NewMonitor(), audit.NewOutput(audit.Stdout)}
 }
 
 func TestMetrics_ShowServiceAndProcess(t *testing.T) {

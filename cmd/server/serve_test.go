@@ -113,6 +113,7 @@ func TestShutdown_StopsPartsInOrder(t *testing.T) {
 		stopAuthentication: note("authentication stops"),
 		stopMetrics:        note("metrics stop"),
 		closeCaches:        note("caches close"),
+		closeAudit:         note("the audit log closes"),
 	}
 	var calling sync.WaitGroup
 	for _, path := range []string{"/stream", "/call"} {
@@ -129,7 +130,7 @@ func TestShutdown_StopsPartsInOrder(t *testing.T) {
 	calling.Wait()
 	want := []string{
 		"background tasks stop", "readiness ends", "streams end", "the listener is closed", "the call finishes",
-		"authentication stops", "metrics stop", "caches close",
+		"authentication stops", "metrics stop", "caches close", "the audit log closes",
 	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the order is %q", order)

@@ -54,6 +54,7 @@ type service struct {
 	reload      *config.Reloader // nil without a configuration file
 	balance     *streamlife.Balance
 	handler     http.Handler
+	audit       *auditing          // nil without an audit log
 	traces      *traces            // nil without traces
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
 }
@@ -82,6 +83,10 @@ func serve(ctx context.Context, s config.Settings, shown config.Values, reload *
 
 // newService builds the service of a cluster. The caller must start it.
 func newService(ctx context.Context, cluster *rest.Config, s config.Settings, reload *config.Reloader) (*service, error) {
+	auditing, err := newAuditing(s)
+	if err != nil {
+		return nil, err
+	}
 	traces, err := newTraces(ctx, s.Tracing)
 	if err != nil {
 		return nil, err
@@ -129,6 +134,7 @@ func newService(ctx context.Context, cluster *rest.Config, s config.Settings, re
 		balance: streamlife.NewBalance(streamlife.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Reviews: callers.reviews, Ask: peers.ask,
 		}),
+		audit:      auditing,
 		traces:     traces,
 		endStreams: endStreams,
 	}
@@ -158,6 +164,7 @@ func (s *service) newHandler(c server.Config) http.Handler {
 	c.Edge.Replica = replicaName()
 	c.Edge.LogSample = s.settings.LogSample
 	c.Edge.Adjuster = s.adjuster
+	c.Edge.Audit = s.audit.calls()
 	c.Edge.Tracer = s.traces.tracer()
 	return s.callers.guard(origins.CORS(c.Edge.CORSOrigins, server.New(c)))
 }
@@ -175,6 +182,10 @@ func (s *service) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return started, err
 	}
+	if err := s.audit.open(); err != nil {
+		return started, err
+	}
+	started.closeAudit = s.audit.close
 	listener, err := serving.Listen(serving.Options{
 		Address: s.settings.Listen, CertFile: s.settings.CertFile, KeyFile: s.settings.KeyFile,
 		MaxConnections: s.settings.MaxConnections, MaxConnectionsPerAddress: s.settings.MaxConnectionsPerAddress,
@@ -213,7 +224,7 @@ func (s *service) collectors() []prometheus.Collector {
 		s.metrics, observe.NewCollector(s.hub, s.callers.reviews), observe.NewTotals(s.hub), observe.NewUnread(s.usage), s.readiness.Metric(), s.memory,
 		s.certificate.Metric(), s.account, restClientMetrics, buildInfo(),
 	}
-	all = append(all, s.connections.Metrics()...)
+	all = append(append(all, s.connections.Metrics()...), s.audit.collectors()...)
 	if s.reload != nil {
 		all = append(all, s.reload.Collectors()...)
 	}

@@ -22,6 +22,7 @@ type running struct {
 	stopAuthentication func()
 	stopMetrics        func()
 	closeCaches        func()
+	closeAudit         func()
 	stopTraces         func()
 }
 
@@ -42,6 +43,7 @@ func (r *running) shutdownSteps() []step {
 		{"authentication", do(r.stopAuthentication)},                           // finishing calls needed it
 		{"metrics", do(r.stopMetrics)},                                         // finishing calls are counted
 		{"caches", do(r.closeCaches)},                                          // finishing calls read from them
+		{"audit log", do(r.closeAudit)},                                        // the events of all calls are queued
 		{"traces", do(r.stopTraces)},                                           // the spans of all parts have ended
 	}
 }

@@ -134,6 +134,10 @@ var process = Row{"Process", []Panel{
 		Query{`max by (instance) (process_open_fds{[selected]})`, "{{instance}}"}),
 	diagram("Certificate", "The time until the first certificate expires; 0 without TLS.", "s",
 		Query{`min((kubeconnect_certificate_expiry_timestamp_seconds{[selected]} - time()) * (kubeconnect_certificate_expiry_timestamp_seconds{[selected]} > bool 0))`, "left"}),
+	diagram("Audit log", "Events, with --audit-log.", "reqps",
+		Query{`sum(rate(kubeconnect_audit_written_events_total{[selected]}[$__rate_interval]))`, "written"},
+		Query{`sum(rate(kubeconnect_audit_lost_events_total{[selected]}[$__rate_interval]))`, "lost"},
+		Query{`sum(rate(kubeconnect_audit_write_failures_total{[selected]}[$__rate_interval]))`, "failed writes"}),
 	diagram("Restarts", "Processes that have started in the same pod.", "short",
 		Query{`sum by (instance) (changes(process_start_time_seconds{[selected]}[$__rate_interval]))`, "{{instance}}"}),
 }}

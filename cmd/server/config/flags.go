@@ -153,6 +153,10 @@ func (s *Settings) addProcessFlags(flags *pflag.FlagSet) {
 	choose(flags, &s.LogFormat, "log-format", "the format of log lines", logging.Text, logging.JSON)
 	flags.Float64Var(&s.LogSample, "log-sample", 0.001,
 		"the `fraction` of successful calls that is logged, 0 to 1; failed calls and changes always are")
+	flags.StringVar(&s.AuditLog, "audit-log", "",
+		"the `file` of an audit log of all reads, or - for standard output; none by default")
+	flags.StringVar(&s.AuditPolicy, "audit-policy", "",
+		"a `file` with the rules of the audit log: a Policy of audit.k8s.io/v1; all calls by default")
 	flags.BoolVar(&s.Tracing, "tracing", false,
 		"export traces of OpenTelemetry, as its OTEL_ environment variables say")
 	markReloadable(flags, "log-level", "log-sample")

@@ -61,6 +61,8 @@ type Settings struct {
 	LogLevel                 slog.Level
 	LogFormat                string
 	LogSample                float64
+	AuditLog                 string
+	AuditPolicy              string
 	Tracing                  bool
 }
 
@@ -108,6 +110,9 @@ func (s Settings) check() error {
 	}
 	if !(s.LogSample >= 0 && s.LogSample <= 1) { // NaN is neither
 		return fmt.Errorf("--log-sample %v: must be from 0 to 1", s.LogSample)
+	}
+	if s.AuditPolicy != "" && s.AuditLog == "" {
+		return errors.New("--audit-policy requires --audit-log, where the events are written")
 	}
 	if slices.Contains(s.Preload, "") {
 		return errors.New("--preload: must name a resource, such as pods")

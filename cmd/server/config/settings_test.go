@@ -91,6 +91,8 @@ var everyFlag = []struct {
 	{"admin-token-file", "admin", func(s *Settings) { s.AdminTokenFile = "admin" }},
 	{"log-format", "json", func(s *Settings) { s.LogFormat = "json" }},
 	{"log-sample", "0.5", func(s *Settings) { s.LogSample = 0.5 }},
+	{"audit-log", "-", func(s *Settings) { s.AuditLog = "-" }},
+	{"audit-policy", "policy.yaml", func(s *Settings) { s.AuditPolicy = "policy.yaml" }},
 	{"tracing", "true", func(s *Settings) { s.Tracing = true }},
 	{"log-level", "debug", func(s *Settings) { s.LogLevel = slog.LevelDebug }},
 }
@@ -212,6 +214,7 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 		"an unknown flag":                          {args: "--nosuch", says: "--nosuch"},
 		"an argument":                              {args: "serve", says: `"serve"`},
 		"a level between two":                      {args: "--log-level debug-4", says: "--log-level"},
+		"a policy without an audit log":            {args: "--audit-policy policy.yaml", says: "--audit-log"},
 		"a sample above 1":                         {args: "--log-sample 1.5", says: "--log-sample"},
 		"a sample that is not a number":            {args: "--log-sample NaN", says: "--log-sample"},
 		"an unknown log format":                    {args: "--log-format xml", says: "--log-format"},

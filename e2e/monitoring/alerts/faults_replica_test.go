@@ -60,6 +60,15 @@ func aReplicaRestartsRepeatedly(ctx context.Context, t *testing.T) *prometheus {
 	return p
 }
 
+// theDiskOfTheAuditLogIsFull writes to a device that is always full.
+func theDiskOfTheAuditLogIsFull(ctx context.Context, t *testing.T) *prometheus {
+	replica := startReplica(ctx, t, "a", "--audit-log", "/dev/full")
+	p := startPrometheus(t, replica.target)
+	startLoad(t, clientOf(t, replica.Service))
+	p.untilFiring(t, "KubeconnectAuditLogFails")
+	return p
+}
+
 // theConfigurationBecomesInvalid misspells a field of the configuration file of a running replica.
 func theConfigurationBecomesInvalid(ctx context.Context, t *testing.T) *prometheus {
 	file, write := configFile(t)

@@ -17,6 +17,7 @@ var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectReplicaRestarts":        aReplicaRestartsRepeatedly,
 	"KubeconnectCertificateExpires":     aCertificateExpiresWithin(20 * time.Hour),
 	"KubeconnectCertificateExpiresSoon": aCertificateExpiresWithin(100 * time.Hour),
+	"KubeconnectAuditLogFails":          theDiskOfTheAuditLogIsFull,
 	"KubeconnectConfigRejected":         theConfigurationBecomesInvalid,
 	"KubeconnectMemoryExceeded":         theMemoryLimitIsTooLow,
 	"KubeconnectMemoryLow":              theMemoryLimitIsAlmostReached,

@@ -3,6 +3,7 @@ package alerts_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 
@@ -27,7 +28,7 @@ func startReplica(ctx context.Context, t *testing.T, name string, flags ...strin
 func startReplicaOf(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, kubeconfig, name string, flags ...string) *replica {
 	t.Helper()
 	link := harness.StartProxy(t, controlPlane.Address(), harness.None)
-	all := slices.Concat([]string{"--preload", "configmaps,serviceaccounts"}, withMetrics, flags)
+	all := slices.Concat([]string{"--preload", "configmaps,serviceaccounts", "--audit-log", os.DevNull}, withMetrics, flags)
 	service := harness.StartService(t, harness.KubeconfigTo(t, kubeconfig, link.Address()), all...)
 	kit.UntilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	return &replica{service, link, newTarget(t, name, service)}
