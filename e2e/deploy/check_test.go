@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func TestCheck_UsesTheSettingsOfThePod(t *testing.T) {
 			outcomes := check(t, flagsOf(documentedArguments(t, all), mounted), variablesOf(container))
 			if configuration := outcomes["configuration"]; configuration == "" || configuration == "failed" {
 				t.Errorf("the configuration: %q", configuration)
+			}
+			if outcome := outcomes["audit log"]; slices.Contains(container.Args, "--audit-log=-") && outcome != "ok" {
+				t.Errorf("the audit log: %q", outcome)
 			}
 			for _, arg := range container.Args {
 				if resource, ok := strings.CutPrefix(arg, "--preload="); ok && outcomes["--preload "+resource] == "" {

@@ -80,12 +80,14 @@ func variablesOf(container corev1.Container) (variables []string) {
 	return variables
 }
 
-// writeConfig writes the configuration file of the ConfigMap that is mounted.
+// writeConfig writes the files of the ConfigMap that is mounted.
 func writeConfig(t *testing.T, dir string, all []manifest) {
 	t.Helper()
-	const file = "config.yaml"
 	for _, configMap := range ofKind[corev1.ConfigMap](t, all, "ConfigMap") {
-		if content, ok := configMap.Data[file]; ok {
+		if _, ok := configMap.Data["config.yaml"]; !ok {
+			continue
+		}
+		for file, content := range configMap.Data {
 			succeeds(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
 		}
 	}

@@ -45,6 +45,7 @@ func TestPods_FlagsAreAcceptedAndProbesSucceed(t *testing.T) {
 			"auth":   values{"audiences": []any{"https://one.example", "two"}, "recheckInterval": "1m30s"},
 			"limits": values{"streams": 3_000_000, "requestRate": 0, "requestBurst": 7, "calls": 9}, "connections": values{"max": 100, "maxPerAddress": 50},
 			"oidc":     values{"issuerURL": "https://issuer.example/a", "clientID": "console: 1", "scopes": []any{"openid", "groups"}, "endpointOrigins": []any{"https://tokens.example"}},
+			"auditLog": "-", "auditPolicy": values{"omitStages": []any{"ResponseStarted"}, "rules": []any{values{"level": "Metadata", "resources": []any{values{"group": "", "resources": []any{"secrets"}}}}}},
 			"compress": "gzip", "logLevel": "debug", "extraArgs": []any{"--log-level=warn", "--log-level=info"},
 		},
 	} {

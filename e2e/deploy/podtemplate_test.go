@@ -70,6 +70,29 @@ logSample: 0.5
 	}
 }
 
+// TestPodTemplate_ChangesWithTheAuditPolicy is about upgrades too: the service reads the policy at its start only.
+func TestPodTemplate_ChangesWithTheAuditPolicy(t *testing.T) {
+	t.Parallel()
+	withVerb := func(verb string) values {
+		return values{"auditLog": "-", "auditPolicy": values{"omitStages": []any{"ResponseStarted"}, "rules": []any{values{"level": "Metadata", "verbs": []any{verb}}}}}
+	}
+	if reflect.DeepEqual(deploymentOfChart(t, withVerb("get")).Spec, deploymentOfChart(t, withVerb("list")).Spec) {
+		t.Error("the pods are not replaced")
+	}
+	const want = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages:
+- ResponseStarted
+rules:
+- level: Metadata
+  verbs:
+  - get
+`
+	if got := ofKind[corev1.ConfigMap](t, release{"r", "n", with(withVerb("get"))}.manifests(t), "ConfigMap")[0].Data["audit-policy.yaml"]; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestPodTemplate_NamesTheImage(t *testing.T) {
 	t.Parallel()
 	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

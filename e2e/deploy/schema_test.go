@@ -63,6 +63,8 @@ func TestValues_OfOtherNamesAreRejected(t *testing.T) {
 		"containerResources":                 {values{"containerResources": values{"limits": values{"memory": "1Gi"}}}, "containerResources is not a value of this chart: use resources"},
 		"replicas":                           {values{"replicas": 3}, "replicas is not a value of this chart: use replicaCount"},
 		"replicas, for an autoscaler":        {values{"replicas": nil}, "replicas is not a value of this chart: use replicaCount"},
+		"an audit policy without a log":      {values{"auditPolicy": values{"rules": []any{values{"level": "Metadata"}}}}, "at '/auditLog': minLength"},
+		"an audit policy with contents":      {values{"auditLog": "-", "auditPolicy": values{"rules": []any{values{"level": "Request"}}}}, "at '/auditPolicy/rules/0/level'"},
 		"image.pullSecrets":                  {values{"image": values{"pullSecrets": []any{values{"name": "pull"}}}}, "image.pullSecrets is not a value of this chart: use imagePullSecrets"},
 	} {
 		t.Run(name, func(t *testing.T) {

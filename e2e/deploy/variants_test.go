@@ -41,6 +41,7 @@ var variants = map[string]values{
 		"keepManagedFields": true, "tokenGeneration": "restored",
 	},
 	"with logs as JSON":     {"logLevel": "debug", "logFormat": "json", "logSample": 0.5},
+	"with an audit log":     {"auditLog": "-", "auditPolicy": values{"rules": []any{values{"level": "Metadata", "verbs": []any{"get", "list", "watch"}}}}},
 	"with patient probes":   {"probes": values{"startup": patientProbe, "liveness": patientProbe, "readiness": patientProbe}},
 	"with many disruptions": {"replicaCount": 5, "podDisruptionBudget": values{"minAvailable": 3}},
 	"with few disruptions":  {"replicaCount": 5, "podDisruptionBudget": values{"maxUnavailable": "20%"}},
