@@ -40,6 +40,7 @@ const (
 
 // stream is one request and its response.
 type stream struct {
+	id    uint32
 	data  func([]byte)  // called with each piece of the body; must not retain it
 	ended chan struct{} // closed when the response is complete
 
@@ -104,8 +105,8 @@ func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]b
 	if c.err != nil {
 		return nil, c.err
 	}
-	s := &stream{data: data, ended: make(chan struct{})}
 	id := c.nextID
+	s := &stream{id: id, data: data, ended: make(chan struct{})}
 	c.nextID += 2
 	c.streams[id] = s
 	c.block.Reset()
@@ -122,6 +123,12 @@ func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]b
 		err = errors.Join(err, c.framer.WriteData(id, true, body))
 	}
 	return s, errors.Join(err, c.out.Flush())
+}
+
+// cancel ends a stream whose response is not complete, as a client that closes it.
+func (c *connection) cancel(s *stream) error {
+	c.finish(s.id, nil)
+	return c.write(func() error { return c.framer.WriteRSTStream(s.id, http2.ErrCodeCancel) })
 }
 
 // receive reads frames until the connection ends.

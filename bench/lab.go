@@ -35,6 +35,7 @@ var comparisons = []comparison{
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},
+	{"audit", (*lab).compareAudit},
 	{"revocation", (*lab).compareRevocation},
 	{"scopes", (*lab).compareScopes},
 }

@@ -78,9 +78,9 @@ func (c *controlPlane) startFilled(ctx context.Context, variables ...string) (*s
 // startForCallers starts a service that authenticates and authorizes callers with the cluster, and
 // blocks until it has cached all pods. It is called as an account that is allowed to list them. The
 // caller must call stop.
-func (c *controlPlane) startForCallers(ctx context.Context, caller account) (*service, error) {
+func (c *controlPlane) startForCallers(ctx context.Context, caller account, variables ...string) (*service, error) {
 	// The rate limit counts the bench's calls, but must not reject any.
-	s, err := c.startService(ctx, "KUBECONNECT_AUTH=cluster", "KUBECONNECT_CALLER_REQUEST_RATE=1000000")
+	s, err := c.startService(ctx, append([]string{"KUBECONNECT_AUTH=cluster", "KUBECONNECT_CALLER_REQUEST_RATE=1000000"}, variables...)...)
 	if err != nil {
 		return nil, err
 	}
