@@ -50,6 +50,12 @@ func (c *Cache) Namespaces() []string {
 	return names
 }
 
+// bytesOfPart estimates the memory that a watcher keeps for each namespace, with its position there.
+const bytesOfPart = 1 << 10
+
+// WatcherBytes estimates the memory that a [Watcher] of the cache keeps in addition to that of a watcher of one namespace.
+func (c *Cache) WatcherBytes() int { return (len(c.scopes) - 1) * bytesOfPart }
+
 // hasEnded reports whether one of the namespaces has ended for good.
 func (c *Cache) hasEnded() bool { return slices.ContainsFunc(c.scopes, (*scopeCache).hasEnded) }
 

@@ -427,3 +427,73 @@ func TestScopes_CallersOutsideAreServedLive(t *testing.T) {
 		return nil
 	})
 }
+
+// TestSelect_CachesAPart is about a service that caches the objects of one label: reads cover these and say so, and an object that is
+// not cached is read live.
+func TestSelect_CachesAPart(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	configMaps := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
+	configMaps.Create("ours", kit.Labels{"team": "shop"})
+	configMaps.Create("theirs", kit.Labels{"team": "blog"})
+	clients := kit.NewReplicas(t, kit.Cluster(t), 1, "--select", "configmaps=team=shop")
+	whole := kit.NewReplicas(t, kit.Cluster(t), 1)
+	list, err := clients[0].List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
+	if err != nil || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetName() != "ours" || len(list.GetWarnings()) != 1 || !strings.Contains(list.GetWarnings()[0], "team=shop") {
+		t.Errorf("a list has %v, warns %q, %v", list.GetObjects(), list.GetWarnings(), err)
+	}
+	for name, want := range map[string]kubeconnectv1.Source{"ours": kubeconnectv1.Source_SOURCE_CACHE, "theirs": kubeconnectv1.Source_SOURCE_API_SERVER} {
+		got, err := clients[0].Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: name})
+		if err != nil || got.GetSource() != want {
+			t.Errorf("%s is from %v, %v", name, got.GetSource(), err)
+		}
+	}
+	if _, err := clients[0].Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "none"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("an object that does not exist: %v", err)
+	}
+	latest, err := clients[0].List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST, LabelSelector: "team"})
+	if err != nil || len(latest.GetObjects()) != 2 || len(latest.GetWarnings()) != 0 {
+		t.Errorf("the latest list has %v, warns %q, %v", latest.GetObjects(), latest.GetWarnings(), err)
+	}
+
+	// An object that enters or leaves the selection.
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := responses.Of(clients[0].Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	token, held := "", map[string]bool{}
+	until := func(want ...string) {
+		t.Helper()
+		for synced := false; !synced || !slices.Equal(slices.Sorted(maps.Keys(held)), want); {
+			if !stream.Receive() {
+				t.Fatalf("the stream has ended: %v; it has %v", stream.Err(), held)
+			}
+			for _, event := range stream.Msg().GetEvents() {
+				switch event.GetType() {
+				case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
+					held[event.GetObject().GetName()] = true
+				case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+					delete(held, event.GetObject().GetName())
+				}
+			}
+			if synced = stream.Msg().GetResumeToken() != ""; synced {
+				token = stream.Msg().GetResumeToken()
+			}
+		}
+	}
+	until("ours")
+	configMaps.Relabel("theirs", map[string]any{"team": "shop"})
+	until("ours", "theirs")
+	configMaps.Relabel("ours", map[string]any{"team": "blog"})
+	until("theirs")
+
+	// A replica that caches all of them does not continue the stream as if it had had all.
+	first, err := kit.FirstOf(ctx, whole[0], &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, ResumeToken: token})
+	if err != nil || len(first.GetEvents()) == 0 || first.GetEvents()[0].GetType() != kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		t.Errorf("a replica without the selection begins with %v, %v", first.GetEvents(), err)
+	}
+}

@@ -128,7 +128,7 @@ func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Questio
 	ctx = fs.sharedWork(ctx, f)
 	r := &run[K, S]{
 		Follower: f, selection: question.Selection, create: create,
-		watcher: question.Cache.Watch(question.Selection, informerhub.WatchOptions{}),
+		watcher: question.Cache.Watch(question.Selection, informerhub.WatchOptions{}), watching: question.Cache.WatcherBytes(),
 	}
 	go r.follow(ctx)
 	return f

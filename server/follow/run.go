@@ -20,6 +20,7 @@ type run[K comparable, S State] struct {
 	selection *informerhub.Selection
 	create    func(grown func(bytes int) error) S
 	watcher   *informerhub.Watcher
+	watching  int // bytes that the watcher keeps: see informerhub.Cache.WatcherBytes
 
 	snapshot    map[string]*informerhub.Object // of a snapshot that is being read, by key; nil if there is none
 	filled      *S                             // made of a snapshot and not published; nil if there is none
@@ -61,7 +62,7 @@ const followerBytes = 32 << 10
 
 // hold charges a caller for what the follower keeps, and for a number of bytes that it is about to keep.
 func (r *run[K, S]) hold(bytes int) error {
-	bytes += followerBytes + r.kept + len(r.snapshot)*snapshotEntryBytes
+	bytes += followerBytes + r.watching + r.kept + len(r.snapshot)*snapshotEntryBytes
 	err := r.charge.Resize(bytes)
 	if errors.Is(err, ledger.ErrFull) {
 		err = r.all.resizeElsewhere(r.Follower, bytes)

@@ -6,6 +6,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/target"
@@ -23,6 +24,7 @@ type followedWatch struct {
 	endCache     func() // releases the cache if it belongs to this watch alone; for a page, its charge
 	metadataOnly bool   // objects are reduced to their metadata
 
+	kept *ledger.Charge // for the watcher of several namespaces; nil for a page, whose follower is charged
 	// Changed by switchScope together with the tokens, so that each token names the scope of what was sent before it.
 	cache  *informerhub.Cache // of the scope, or of the whole resource
 	query  informerhub.Query
@@ -108,6 +110,9 @@ func (w *followedWatch) join(ctx context.Context, since *informerhub.Position, v
 // close releases everything that belongs to this watch alone. The source leaves the cache before the cache ends.
 func (w *followedWatch) close() {
 	w.source.Close()
+	if w.kept != nil {
+		w.kept.Release()
+	}
 	w.endCache()
 }
 
@@ -132,6 +137,11 @@ func (w *followedWatch) switchScope(ctx context.Context, switchTo func(eventSour
 		cache, err := access.Cache(ctx, w.hub, request, w.scope)
 		if err != nil {
 			return err
+		}
+		if w.kept != nil {
+			if err := w.kept.Resize(cache.WatcherBytes()); err != nil {
+				return err
+			}
 		}
 		w.cache = cache
 	}

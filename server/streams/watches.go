@@ -159,7 +159,12 @@ func (w *Watches) follow(ctx context.Context, waiting *waitingWatch) (*followedW
 		return nil, err
 	}
 	waiting.cache.Store(started.cache)
+	if started.kept, err = ledger.From(ctx).Charge(started.cache.WatcherBytes()); err != nil {
+		started.endCache()
+		return nil, err
+	}
 	if err := started.join(ctx, since, params.MinVersion); err != nil {
+		started.kept.Release()
 		started.endCache()
 		return nil, err
 	}
