@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,6 +22,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/responses"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/audit"
@@ -37,6 +39,11 @@ type auditedService struct {
 
 func newAuditedService(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRights) auditedService {
 	t.Helper()
+	return newAuditedServiceWithHub(t, api, rights, informerhub.Options{})
+}
+
+func newAuditedServiceWithHub(t *testing.T, api *servertest.FakeAPI, rights *servertest.FakeRights, hubOptions informerhub.Options) auditedService {
+	t.Helper()
 	s := auditedService{rights: rights, file: filepath.Join(t.TempDir(), "audit.log")}
 	output := audit.NewOutput(s.file)
 	if err := output.Open(); err != nil {
@@ -50,10 +57,10 @@ func newAuditedService(t *testing.T, api *servertest.FakeAPI, rights *servertest
 		}
 		return auth.Identity{Username: name, UID: "uid-" + name, Groups: []string{"team"}, Extra: map[string][]string{"example.com/a": {"b"}}}, nil
 	})
-	s.service = newServiceOf(t, api, Config{
+	s.service = newServiceWithHub(t, api, Config{
 		Edge:       edge.Config{Authenticator: authenticator, Audit: audit.NewLog(audit.DefaultPolicy(), output)},
 		Authorizer: rights, Recheck: time.Hour,
-	})
+	}, hubOptions)
 	return s
 }
 
@@ -230,6 +237,27 @@ func TestAuditLog_HasEachReadOfACall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cachedIn are the namespaces that are cached, by resource; nil is all of them.
+type cachedIn map[string][]string
+
+func (c cachedIn) Namespaces(_ context.Context, resource informerhub.Resource) ([]string, error) {
+	return c[resource.Name], nil
+}
+
+func (cachedIn) Denied(informerhub.Resource) {}
+
+func (cachedIn) Changed() <-chan struct{} { return nil }
+
+// TestAuditLog_HasReadsOfNamespacesThatAreNotCached has a relation to an object that is read at the API server, because its
+// namespace is not cached.
+func TestAuditLog_HasReadsOfNamespacesThatAreNotCached(t *testing.T) {
+	s := newAuditedServiceWithHub(t, joinedAPI(), everything(), informerhub.Options{Scopes: cachedIn{"deployments": {"b"}}})
+	s.send(t, loggedCall{procedure: "List", token: "Bearer jane", id: "uncached", body: `{"resource":"pods","namespace":"a",` +
+		`"related":{"type":"RELATION_TYPE_SELECTED_BY","resource":"deployments","namespace":"a","name":"web"}}`})
+	s.wantEvents(t, "uncached", "Complete list /v1/pods//a/ 400BadRequest decision=allow namespaces=a",
+		"Complete get apps/v1/deployments//a/web 400BadRequest")
 }
 
 func TestAuditLog_EventsNameTheCallerAndItsRequest(t *testing.T) {

@@ -109,6 +109,7 @@ func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, param
 		return GetResult{}, err
 	}
 	if !resource.Cacheable() {
+		access.ToGet(resource, params.Namespace, params.Name).NoteForwarded(ctx)
 		return o.readLive(ctx, resource, params)
 	}
 	return o.readCached(ctx, resource, params)
