@@ -56,9 +56,6 @@ const bytesOfPart = 1 << 10
 // WatcherBytes estimates the memory that a [Watcher] of the cache keeps in addition to that of a watcher of one namespace.
 func (c *Cache) WatcherBytes() int { return (len(c.scopes) - 1) * bytesOfPart }
 
-// hasEnded reports whether one of the namespaces has ended for good.
-func (c *Cache) hasEnded() bool { return slices.ContainsFunc(c.scopes, (*scopeCache).hasEnded) }
-
 // awaitEnd blocks until one of the namespaces has ended for good, the channel is closed, or the context has ended.
 func (c *Cache) awaitEnd(ctx context.Context, changed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -120,6 +120,13 @@ func (j *pageJudge) compareTotal(all []candidate, version string) string {
 	return j.compareAnchor(version)
 }
 
+// couldReadAnchor reports whether the client has had the permission for an object since the call began, and
+// every component has noticed it.
+func (j *pageJudge) couldReadAnchor(key Key) bool {
+	rights := j.evidence.Rights
+	return rights == nil || rights.throughout(key, j.recording.Calls[j.calls].Began, j.response.At, j.evidence.Recheck)
+}
+
 // compareNumbers compares the state of the page with the objects before and after the page.
 func (j *pageJudge) compareNumbers(before, after []candidate, version string) string {
 	total, offset, held := j.page.State.GetTotalCount(), j.page.State.GetOffset(), int64(len(j.page.Objects))
@@ -133,14 +140,15 @@ func (j *pageJudge) compareNumbers(before, after []candidate, version string) st
 }
 
 // compareAnchor returns a problem if the page does not begin after the object of its range. It
-// judges only an object that was in the selection when the call began.
+// judges only an object that was in the selection when the call began, and that the client could read
+// then: a page after another object begins where the page before was.
 func (j *pageJudge) compareAnchor(version string) string {
 	after := j.recording.Ranges[j.calls].After
 	if after == nil {
 		return ""
 	}
 	state, deleting := j.evidence.Writes.at(*after, version)
-	if state != nil && !deleting && j.recording.Selection.holds(*state) {
+	if state != nil && !deleting && j.recording.Selection.holds(*state) && j.couldReadAnchor(*after) {
 		j.anchor = state
 	}
 	if j.anchor == nil {
