@@ -57,6 +57,8 @@ func (c *scopeCache) Ready(ctx context.Context) error {
 // ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
 // ready returns that failure at once, unless the API server has asked to wait, and the next attempt follows before the context ends.
 func (c *scopeCache) ready(ctx context.Context) error {
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
 	var waiting tracing.Wait
 	defer waiting.End()
 	for {

@@ -400,7 +400,7 @@ func (h *Hub) endLocked(running *runningCache) {
 func (h *Hub) endIdle(running *runningCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if running.cache.watched() || h.pinned[running.of.resource] {
+	if running.cache.watched() || running.cache.waiting.Load() > 0 || h.pinned[running.of.resource] {
 		running.lastUsed = time.Now()
 	}
 	remaining := h.options.IdleTimeout - time.Since(running.lastUsed)

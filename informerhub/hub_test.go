@@ -409,6 +409,26 @@ func TestOptions_HaveDefaults(t *testing.T) {
 	}
 }
 
+// TestHub_KeepsCachesThatAreAwaited is about a first snapshot that takes longer than an unused cache is kept.
+func TestHub_KeepsCachesThatAreAwaited(t *testing.T) {
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
+	asked := ask(t.Context(), hub, pods)
+	upstream := api.Next(t, "watch-list").Open()
+	hub.mu.Lock()
+	running := hub.caches[reflected{resource: pods}]
+	running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
+	hub.mu.Unlock()
+	for running.cache.waiting.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	hub.endIdle(running)
+	upstream.Send(t, watch.Bookmark, snapshotEnd("10"))
+	if got := <-asked; got.err != nil || got.cache != running.cache {
+		t.Errorf("the cache is %p, %v", got.cache, got.err)
+	}
+}
+
 func TestHub_EndsIdleCaches(t *testing.T) {
 	logged := captureLog(t)
 	api := fakeapi.New(t, fakeapi.Core)

@@ -50,6 +50,8 @@ type scopeCache struct {
 
 	beginnings beginnings // of watches
 
+	waiting atomic.Int32 // number of callers that wait for the first snapshot
+
 	// incompleteUntil is the time until which AwaitComplete does not wait, in nanoseconds of Unix
 	// time.
 	incompleteUntil atomic.Int64

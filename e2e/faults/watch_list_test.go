@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -23,23 +26,24 @@ const (
 )
 
 // TestWatchList_WithoutItsBookmarkIsReplacedByAList has a proxy that swallows the bookmarks that complete watch-lists. The cache is evicted, and
-// starts again: then the resource is listed at once.
+// starts again: then the resource is listed at once. No other test writes Secrets: a watch-list with changes is given more time.
 func TestWatchList_WithoutItsBookmarkIsReplacedByAList(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
-	one := write.Create("one", nil)
+	write := kit.SecretsIn(t, namespace)
+	one := created(write.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, metav1.CreateOptions{}))(t)
 	proxy := harness.StartBookmarkProxy(t, kit.Cluster(t), swallowed)
 	service := harness.StartService(t, harness.KubeconfigTo(t, kit.Cluster(t).Kubeconfig, proxy.Address()),
 		append(kit.MetricsFlags, "--cache-idle-timeout", "10s")...)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 
-	kit.UntilRead(ctx, t, client, "configmaps", one)
-	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	kit.UntilRead(ctx, t, client, "secrets", one)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "one"})
 	stream.Synced(ctx)
 	kit.WantSnapshot(t, stream, kit.Added(one))
-	touched := write.Touch("one", "touched")
+	one.Labels = map[string]string{"touched": "yes"}
+	touched := created(write.Update(ctx, one, metav1.UpdateOptions{}))(t)
 	kit.WantChanges(t, stream.Reaches(ctx, touched.ResourceVersion), kit.Modified(touched))
 	stream.Close()
 
@@ -49,8 +53,8 @@ func TestWatchList_WithoutItsBookmarkIsReplacedByAList(t *testing.T) {
 		}
 		return nil
 	})
-	kit.UntilRead(ctx, t, client, "configmaps", touched)
-	if requests := proxy.Requests("watch-list", "configmaps"); requests != 1 {
+	kit.UntilRead(ctx, t, client, "secrets", touched)
+	if requests := proxy.Requests("watch-list", "secrets"); requests != 1 {
 		t.Errorf("%d watch-lists were requested, want one", requests)
 	}
 	if lines := strings.Count(service.Output(), listedInstead); lines != 1 {
@@ -58,6 +62,17 @@ func TestWatchList_WithoutItsBookmarkIsReplacedByAList(t *testing.T) {
 	}
 	if ended := kit.ScrapeOf(ctx, t, service).Series[unfinishedWatchLists]; ended != 1 {
 		t.Errorf("the metric is %v, want 1", ended)
+	}
+}
+
+// created returns a Secret that was written without an error.
+func created(secret *corev1.Secret, err error) func(*testing.T) *corev1.Secret {
+	return func(t *testing.T) *corev1.Secret {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
 	}
 }
 
