@@ -301,17 +301,9 @@ func (c *scopeCache) recordFailure(err error) { c.recordThrottling(err, time.Tim
 
 // recordThrottling records an attempt that the API server has rejected until a time. The zero time is that of any other failure.
 func (c *scopeCache) recordThrottling(err error, until time.Time) {
-	if c.noteFailure(err, until) && isDenied(err) { // of others, those that last are logged: see followList
-		c.log(slog.LevelWarn, "the service is not allowed to list or watch", "error", err)
-	}
-}
-
-// noteFailure records a failed attempt. It reports whether the reason is another one than that of the attempt before.
-func (c *scopeCache) noteFailure(err error, until time.Time) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.state
-	isNew = next.failure == nil || next.failure.Error() != err.Error()
 	next.failure, next.retry = err, until
 	if !next.synced {
 		next.lastFailure = err
@@ -319,7 +311,6 @@ func (c *scopeCache) noteFailure(err error, until time.Time) (isNew bool) {
 	c.failures++
 	c.recordRefusalLocked(err)
 	c.setStateLocked(next)
-	return isNew
 }
 
 // hasEnded reports whether the cache has ended for good.

@@ -36,6 +36,9 @@ func serves(resource string) try {
 		if err == nil && len(list.GetObjects()) == 0 {
 			err = errors.New("an existing object is not served")
 		}
+		if err == nil && list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+			err = errors.New(readAsCaller)
+		}
 		return errors.Join(err, installed.refused())
 	}
 }

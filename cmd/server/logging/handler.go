@@ -91,7 +91,19 @@ func (h libraryHandler) current() slog.Handler { return h.derive(slog.Default().
 // panicOfLibrary is the message of client-go about a panic, which is a fault of the service.
 const panicOfLibrary = "Observed a panic"
 
-// Messages of client-go about errors that the service logs itself, with the resource and once.
+// handleFailedReflector logs the error of a list or a watch as a line of the service, without client-go's own attributes.
+func handleFailedReflector(ctx context.Context, record slog.Record) error {
+	line := slog.NewRecord(record.Time, slog.LevelWarn, "the API server does not list or watch a resource", record.PC)
+	record.Attrs(func(attribute slog.Attr) bool {
+		if attribute.Key == "err" {
+			line.AddAttrs(slog.Any("error", attribute.Value))
+		}
+		return true
+	})
+	return slog.Default().Handler().Handle(ctx, line)
+}
+
+// Messages of client-go about failed requests. The service logs by itself that discovery fails.
 const (
 	failedReflector = "Failed to watch"
 	failedDiscovery = "Couldn't get current server API group list"
@@ -118,7 +130,9 @@ func (h libraryHandler) Enabled(ctx context.Context, level slog.Level) bool {
 func (h libraryHandler) Handle(ctx context.Context, record slog.Record) error {
 	switch record.Message {
 	case panicOfLibrary:
-	case failedReflector, failedDiscovery:
+	case failedReflector:
+		return handleFailedReflector(ctx, record)
+	case failedDiscovery:
 		record.Level = slog.LevelDebug
 		if !h.current().Enabled(ctx, record.Level) {
 			return nil
