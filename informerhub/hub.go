@@ -618,7 +618,8 @@ func (h *Hub) Totals() Totals {
 	return Totals{Started: h.started, Unused: h.unused, Private: len(h.private), UnfinishedWatchLists: h.watchLists.Unfinished()}
 }
 
-// Status returns the state of the cached resources, in no particular order. It takes each cache's lock for a
+// Status returns the state of the cached resources, and of those of [Options].Preload that the service may not list, in no
+// particular order. It takes each cache's lock for a
 // moment, whatever the size of the cache.
 func (h *Hub) Status() []Status {
 	shared, _ := h.runningCaches()
@@ -629,6 +630,11 @@ func (h *Hub) Status() []Status {
 			status = status.merge(other)
 		}
 		merged[cache.resource] = status
+	}
+	for _, status := range h.preloads.denied() {
+		if _, ok := merged[status.Resource]; !ok {
+			merged[status.Resource] = status
+		}
 	}
 	return slices.Collect(maps.Values(merged))
 }

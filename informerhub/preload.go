@@ -40,6 +40,7 @@ type preloads struct {
 
 // preloadState is the progress of one preloaded resource.
 type preloadState struct {
+	resource     Resource // zero before the name was resolved
 	synced       bool
 	failure      error     // the last one; nil when synced, or before the first attempt has ended
 	failingSince time.Time // when the API server began to respond with errors
@@ -69,7 +70,8 @@ func (p *preloads) run(ctx context.Context) {
 func (p *preloads) maintain(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		changed := p.hub.ScopesChanged()
-		cache, err := p.preload(ctx, name)
+		cache, resource, err := p.preload(ctx, name)
+		p.setResource(name, resource)
 		if ctx.Err() != nil {
 			return
 		}
@@ -85,20 +87,38 @@ func (p *preloads) maintain(ctx context.Context, name string) {
 }
 
 // preload blocks until a resource has a snapshot.
-func (p *preloads) preload(ctx context.Context, name string) (*Cache, error) {
+func (p *preloads) preload(ctx context.Context, name string) (*Cache, Resource, error) {
 	resource, err := p.hub.resolver.Resolve(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, resource, err
 	}
 	if !resource.Cacheable() {
-		return nil, errUncacheable
+		return nil, resource, errUncacheable
 	}
 	cache, err := p.hub.Start(ctx, resource)
 	if err != nil {
-		return nil, err
+		return nil, resource, err
 	}
 	p.hub.pin(resource)
-	return cache, cache.Ready(ctx)
+	return cache, resource, cache.Ready(ctx)
+}
+
+func (p *preloads) setResource(name string, resource Resource) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state[name].resource = resource
+}
+
+// denied returns the states of the resources that the service may not list, so that they have no cache.
+func (p *preloads) denied() (all []Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, state := range p.state {
+		if isDenied(state.failure) && state.resource.Name != "" {
+			all = append(all, Status{Resource: state.resource, Freshness: Freshness{Stale: true}, Rejected: true})
+		}
+	}
+	return all
 }
 
 // preloadOutcome is the outcome of an attempt.

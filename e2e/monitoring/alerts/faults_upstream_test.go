@@ -45,9 +45,9 @@ func oneOfTwoReplicasLosesItsLink(ctx context.Context, t *testing.T) *prometheus
 }
 
 // aResourceIsForbidden runs the service with an account that lacks the permission to list
-// ServiceAccounts.
+// ServiceAccounts, which it preloads.
 func aResourceIsForbidden(ctx context.Context, t *testing.T) *prometheus {
-	p, replica := withoutServiceAccounts(ctx, t)
+	p, replica := withoutServiceAccounts(ctx, t, "--preload", "serviceaccounts")
 	startLoad(t, clientOf(t, replica.Service))
 	p.untilFiring(t, "KubeconnectResourceStale")
 	return p
