@@ -227,6 +227,8 @@ func TestCallLog_HasNoCredentialAndNothingOfAnObject(t *testing.T) {
 		secrets = append(secrets, secret, encoded)
 		s.send(t, loggedCall{procedure, body, token, ""})
 	})
+	// One call is a change whatever was drawn.
+	s.send(t, loggedCall{"Patch", `{"resource":"pods","namespace":"default","name":"a","type":"PATCH_TYPE_MERGE","data":"e30="}`, "Bearer t", ""})
 	s.send(t, loggedCall{"List", `{"resource":"pods"}`, "Bearer t", "last"})
 	changes := 0
 	for line := range lines {
