@@ -122,3 +122,6 @@ type panicker struct{}
 func (panicker) Helper()                           {}
 func (panicker) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
 func (panicker) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// Next is [Watcher.Next] of one scope.
+func (w *scopeWatcher) Next(ctx context.Context) (Batch, error) { return w.NextUntil(ctx, nil) }

@@ -84,23 +84,17 @@ func (p Position) In(namespace string) (NamespacePosition, bool) {
 
 // Reaches reports whether everything up to another position has been delivered at this one, in all namespaces of both.
 func (p Position) Reaches(other Position) bool {
-	if p.Namespaces == nil && other.Namespaces == nil {
-		return !object.Older(p.Version, other.Version)
+	parts := p.Namespaces
+	if parts == nil {
+		parts = other.Namespaces
 	}
-	for _, part := range p.Namespaces {
-		if of, known := other.In(part.Namespace); known && object.Older(part.Version, of.Version) {
+	for _, part := range parts {
+		at, _ := p.In(part.Namespace)
+		if of, known := other.In(part.Namespace); known && object.Older(at.Version, of.Version) {
 			return false
 		}
 	}
-	if p.Namespaces != nil {
-		return true
-	}
-	for _, of := range other.Namespaces {
-		if object.Older(p.Version, of.Version) {
-			return false
-		}
-	}
-	return true
+	return parts != nil || !object.Older(p.Version, other.Version)
 }
 
 // AtThrough returns the position of a state that has every change that was read, also those at whose version others may

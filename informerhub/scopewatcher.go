@@ -73,9 +73,6 @@ func (w *scopeWatcher) Close() {
 	w.group = nil
 }
 
-// Next implements watchReader.
-func (w *scopeWatcher) Next(ctx context.Context) (Batch, error) { return w.NextUntil(ctx, nil) }
-
 // NextUntil implements watchReader.
 func (w *scopeWatcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
 	batch, err := w.next(ctx, interrupt)

@@ -213,6 +213,8 @@ var privateShare = memorylimit.Share{Divisor: 16, Min: 32 << 20, Max: 256 << 20,
 
 // newScopes returns what decides which namespaces the service reads.
 func newScopes(cluster *rest.Config, s config.Settings) (*scopes.Scopes, error) {
+	cluster = rest.CopyConfig(cluster)
+	cluster.QPS = -1 // scopes bounds its own requests, and the first reads of resources wait for them
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, err
