@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,6 +91,7 @@ type Hub struct {
 
 	preloads   *preloads
 	watchLists watchlist.Memory
+	inProgress *semaphore.Weighted // see upstream.inProgress
 
 	privateConfig   *rest.Config     // of the clients of private caches
 	privateActivity *activity        // of the connections of these clients
@@ -107,6 +109,10 @@ type Hub struct {
 	started int64             // see Totals
 	unused  int64
 }
+
+// maxInProgress bounds the namespaces about which the API server is asked at the same time, for about a second each, for
+// callers that wait for a version.
+const maxInProgress = 64
 
 // reflected identifies what one Reflector lists and watches.
 type reflected struct {
@@ -172,6 +178,8 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		views:    make(map[viewKey]weak.Pointer[Cache]),
 		private:  make(map[*Private]struct{}),
 		pinned:   make(map[Resource]bool),
+
+		inProgress: semaphore.NewWeighted(maxInProgress),
 
 		privateConfig:   privateConfig,
 		privateActivity: privateActivity,
@@ -347,7 +355,9 @@ func (h *Hub) runningLocked(of reflected, count int) (*runningCache, error) {
 	cache.snapshotTimeout = h.options.SnapshotTimeout
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
-	up.scope = of.scope
+	if up.scope = of.scope; of.scope.namespace != "" {
+		up.inProgress = h.inProgress
+	}
 	if h.options.Scopes != nil {
 		up.denied = func() { h.options.Scopes.Denied(of.resource) }
 	}

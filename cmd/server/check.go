@@ -79,7 +79,11 @@ func checkAll(ctx context.Context, read *config.Parsed, invalid error) []preflig
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))
 	}
-	hub, err := newHub(cluster, read.Settings, nil, nil)
+	decided, err := newScopes(cluster, read.Settings)
+	if err != nil {
+		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
+	}
+	hub, err := newHub(cluster, read.Settings, nil, decided)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
 	}
@@ -92,6 +96,7 @@ func featuresOf(s config.Settings, cluster *rest.Config, hub *informerhub.Hub) p
 	return preflight.Features{
 		Cluster:              cluster,
 		Resolver:             hub.Resolver(),
+		Namespaces:           hub.Namespaces,
 		AuthenticatesCallers: s.Auth == config.AuthCluster,
 		FollowsTokens:        config.FollowedTTL(s.Reviews.TokenInterval) > 0,
 		Impersonates:         s.WriteAs == config.WriteAsImpersonate,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -192,6 +193,38 @@ func decode(t *testing.T, document string, into any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(document), into); err != nil {
 		t.Fatalf("%v: %s", err, document)
+	}
+}
+
+// TestCheck_NamesTheNamespaces is about an account that may read in two namespaces: the check fails for nothing that is
+// cached in these.
+func TestCheck_NamesTheNamespaces(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	first, second := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
+	names := []string{first, second}
+	slices.Sort(names)
+	account := kit.NewAccount(ctx, t, first, "developer")
+	for _, name := range names {
+		account.GrantIn(name, "developer", kit.Rule("configmaps", "list", "watch"))
+	}
+	kubeconfig := kubeconfigOf(t, account)
+	in := "the namespaces " + strings.Join(names, ", ")
+	for _, run := range []struct {
+		flags []string
+		check string
+		found string
+	}{
+		{nil, "resources", "allowed to list and watch 1 of [0-9]+ resources, 1 of them in " + in + " only"},
+		{[]string{"--preload", "configmaps"}, "--preload configmaps", "allowed to list, watch configmaps in " + in},
+	} {
+		flags := append([]string{"--auth", "none", "--namespaces", strings.Join(names, ",")}, run.flags...)
+		kit.Eventually(ctx, t, run.found, func() error {
+			if found := check(ctx, t, kubeconfig, flags...).inOutcome("ok")[run.check]; !regexp.MustCompile("^" + run.found + "$").MatchString(found) {
+				return fmt.Errorf("found %q", found)
+			}
+			return nil
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // timeout bounds each request.
@@ -23,6 +24,8 @@ type Features struct {
 	Cluster *rest.Config
 	// Resolver finds resources by the names in the settings.
 	Resolver *discovery.Resolver
+	// Namespaces returns the namespaces in which the service lists and watches a resource; nil if in all.
+	Namespaces func(ctx context.Context, resource object.Resource) ([]string, error)
 	// AuthenticatesCallers is whether callers are authenticated and authorized by the cluster.
 	AuthenticatesCallers bool
 	// FollowsTokens is whether the objects that tokens depend on are watched.

@@ -3,6 +3,8 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -21,7 +23,7 @@ func (f Features) resources(ctx context.Context, reviewer reviewer) (results []R
 		results = append(results, f.preloaded(ctx, reviewer, name))
 	}
 	if len(f.Preload) == 0 {
-		results = append(results, f.readable(ctx, reviewer))
+		results = append(results, f.readable(ctx))
 	}
 	return results
 }
@@ -37,31 +39,57 @@ func (f Features) preloaded(ctx context.Context, reviewer reviewer, name string)
 		return worse(Warning, check, resource.String()+" is not cached: --uncached names it, or an aggregated API serves it, or it cannot be watched",
 			"Each read of it goes to the API server.", "Remove it from --preload, or see --uncached and --cache-aggregated.")
 	}
+	if names, err := f.Namespaces(ctx, resource); err == nil && len(names) > 0 {
+		return ok(check, fmt.Sprintf("allowed to list, watch %s in %s", resource.GroupResource(), some(names)))
+	}
 	return reviewer.check(ctx, need{
 		check, Failed, rule(resource.Group, listWatch, []string{resource.Name}),
-		"Callers cannot read " + resource.GroupResource().String() + ", also if they have the permission.",
+		"It is not cached: each read of it goes to the API server, as the caller.",
 	})
 }
 
-// readable checks how many resources of the cluster can be cached.
-func (f Features) readable(ctx context.Context, reviewer reviewer) Result {
+// maxNamed bounds the namespaces that a result names.
+const maxNamed = 5
+
+// some returns the names of namespaces, of which there is at least one.
+func some(names []string) string {
+	switch {
+	case len(names) == 1:
+		return "the namespace " + names[0]
+	case len(names) > maxNamed:
+		return fmt.Sprintf("the namespaces %s and %d others", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	}
+	return "the namespaces " + strings.Join(names, ", ")
+}
+
+// readable checks how many resources of the cluster can be cached, and where.
+func (f Features) readable(ctx context.Context) Result {
 	const check = "resources"
 	types, _, err := f.Resolver.Types(ctx)
 	if err != nil {
 		return worse(Failed, check, err.Error(), "It is unknown which resources the cluster has.", "Call again; look at the API server if it persists.")
 	}
 	cacheable := cacheableOf(types)
-	allowed := 0
+	inAll, inSome := 0, 0
+	var namespaces []string
 	for _, resource := range cacheable {
-		denied, err := reviewer.denied(ctx, rule(resource.Group, listWatch, []string{resource.Name}).questions())
-		if err == nil && len(denied) == 0 {
-			allowed++
+		names, err := f.Namespaces(ctx, resource)
+		switch {
+		case err != nil: // not known to be allowed
+		case names == nil:
+			inAll++
+		case len(names) > 0:
+			inSome++
+			namespaces = append(namespaces, names...)
 		}
 	}
-	found := fmt.Sprintf("allowed to list and watch %d of %d resources", allowed, len(cacheable))
-	if allowed == 0 {
-		return worse(Failed, check, found, "No caller can read anything from the service's caches.",
-			"Grant the account list and watch of the resources to serve, or name them by --preload, and they are checked here.")
+	found := fmt.Sprintf("allowed to list and watch %d of %d resources", inAll+inSome, len(cacheable))
+	if inSome > 0 {
+		found += fmt.Sprintf(", %d of them in %s only", inSome, some(slices.Compact(slices.Sorted(slices.Values(namespaces)))))
+	}
+	if inAll+inSome == 0 {
+		return worse(Failed, check, found, "Nothing is cached: each read goes to the API server, as the caller.",
+			"Grant the account list and watch of the resources to serve, or name the namespaces that it may read by --namespaces.")
 	}
 	return ok(check, found)
 }
