@@ -390,8 +390,8 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 }
 
 // bookmarkTimeout is the time to wait for the bookmark of a watch of historySeconds. It is due after
-// one second.
-const bookmarkTimeout = 2 * time.Second
+// one second, and the API server looks for due bookmarks every 1.25 seconds at least.
+const bookmarkTimeout = 2500 * time.Millisecond
 
 // progress implements history.
 func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {

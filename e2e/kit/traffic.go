@@ -56,7 +56,11 @@ type Testbed struct {
 	// Callers have followers of their own, over the same objects. None: all followers are of one caller,
 	// which can read all namespaces.
 	Callers []*RbacAccount
-	goBack  bool // whether followers go back to earlier tokens, with their state at that time
+	// OneByOne are clients of the replicas of a service that caches the namespaces one by one; none if the service caches whole
+	// resources. They can read all of the namespaces. Recordings over several namespaces are then judged in each, and those of pages and
+	// counts over several are not: these have a state of each namespace, and no version in common.
+	OneByOne []ResourceClient
+	goBack   bool // whether followers go back to earlier tokens, with their state at that time
 
 	kin map[string]kin // by namespace
 }
@@ -327,6 +331,7 @@ func (c *TrafficGroup) AtWork(ctx context.Context, writes int) {
 	c.Written(ctx, writes)
 	for _, load := range c.Resources {
 		newest := load.Traffic.Writes.Newest()
+		load.advance(ctx, c.T, c.OneByOne)
 		for _, follower := range load.Followers {
 			follower.Reaches(ctx, newest)
 		}
@@ -359,26 +364,88 @@ func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) T
 		wantWritten(ctx, c.T, c.ControlPlane, load)
 		evidence.Writes = load.Traffic.Writes
 		total.writes += evidence.Writes.Count()
-		var streams []validate.Stream
+		load.advance(ctx, c.T, c.OneByOne)
+		var recordings []recorded
 		for _, follower := range load.Followers {
 			recording := load.converge(ctx, c.T, follower)
-			WantNoViolation(c.T, recording, load.evidenceOf(follower, evidence))
 			total.count(recording)
-			streams = append(streams, validate.Stream{Recording: recording, Rights: load.evidenceOf(follower, evidence).Rights})
+			recordings = append(recordings, recorded{recording, load.evidenceOf(follower, evidence)})
 		}
-		for i, violation := range validate.Together(streams, evidence.Writes) {
-			if i == shownViolations {
-				break
-			}
-			c.T.Error(violation)
-		}
-		total.Add(load.finishPages(ctx, c.T, evidence))
-		total.Add(load.finishCounts(ctx, c.T, evidence))
+		c.judge(recordings)
+		total.Add(load.finishPages(ctx, c.T, evidence, c.evidenceAbout))
+		total.Add(load.finishCounts(ctx, c.T, evidence, c.evidenceAbout))
 	}
 	if total.calls < 2 || total.events == 0 {
 		c.T.Errorf("the recordings show too little: %s", total)
 	}
 	return total
+}
+
+// advance makes a service that caches namespaces one by one notice that nothing else has changed in each of them up to the
+// last write: it learns so about a quiet namespace once a minute, or when a caller waits for a version.
+func (c *ResourceTraffic) advance(ctx context.Context, t *testing.T, clients []ResourceClient) {
+	t.Helper()
+	for _, client := range clients {
+		Eventually(ctx, t, "all namespaces are at the version of the last write", func() error {
+			_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: c.Resource.Name(), MinResourceVersion: c.Traffic.Writes.Newest(), PageSize: 1})
+			return err
+		})
+	}
+}
+
+// recorded is a recording, with what is known about its time.
+type recorded struct {
+	*validate.Recording
+	evidence validate.Evidence
+}
+
+// judge fails the test for each violation in recordings of one resource, and for each between them.
+func (c *TrafficGroup) judge(recordings []recorded) {
+	c.T.Helper()
+	for _, together := range c.apart(recordings) {
+		var streams []validate.Stream
+		for _, one := range together {
+			WantNoViolation(c.T, one.Recording, one.evidence)
+			streams = append(streams, validate.Stream{Recording: one.Recording, Rights: one.evidence.Rights})
+		}
+		for _, violation := range shown(validate.Together(streams, together[0].evidence.Writes)) {
+			c.T.Error(violation)
+		}
+	}
+}
+
+func shown(violations []validate.Violation) []validate.Violation {
+	return violations[:min(len(violations), shownViolations)]
+}
+
+// evidenceAbout returns the evidence about the pages or counts of a selection, and whether they are judged.
+func (c *TrafficGroup) evidenceAbout(selection validate.Selection, evidence validate.Evidence) (about validate.Evidence, judged bool) {
+	switch {
+	case len(c.OneByOne) == 0:
+		return evidence, true
+	case selection.Namespace == "":
+		return evidence, false
+	}
+	return evidence.In(selection.Namespace), true
+}
+
+// apart returns the recordings that are judged together: all, or those of each namespace.
+func (c *TrafficGroup) apart(recordings []recorded) [][]recorded {
+	if len(c.OneByOne) == 0 {
+		return [][]recorded{recordings}
+	}
+	var parts [][]recorded
+	for _, namespace := range c.Namespaces {
+		var in []recorded
+		for _, one := range recordings {
+			if of := one.Selection.Namespace; of == "" || of == namespace {
+				evidence := one.evidence.In(namespace)
+				in = append(in, recorded{one.In(namespace, evidence), evidence})
+			}
+		}
+		parts = append(parts, in)
+	}
+	return parts
 }
 
 // converge blocks until a follower has the objects of the cluster.

@@ -133,13 +133,18 @@ func (c *ResourceTraffic) reachPages(ctx context.Context, version string) {
 	}
 }
 
-// finishPages ends the followers of pages after the last write, and validates their recordings.
-func (c *ResourceTraffic) finishPages(ctx context.Context, t *testing.T, evidence validate.Evidence) (total Tally) {
+// evidenceAbout returns the evidence about the pages or counts of a selection, and whether they are judged.
+type evidenceAbout func(validate.Selection, validate.Evidence) (about validate.Evidence, judged bool)
+
+// finishPages ends the followers of pages after the last write, and validates the recordings of the selections that are judged.
+func (c *ResourceTraffic) finishPages(ctx context.Context, t *testing.T, evidence validate.Evidence, about evidenceAbout) (total Tally) {
 	t.Helper()
 	for _, follower := range c.Pages {
 		follower.Reaches(ctx, evidence.Writes.Newest())
 		recording := follower.Stop()
-		WantPagesWithoutViolation(t, recording, c.evidenceOf(follower, evidence))
+		if evidence, judged := about(recording.Selection, c.evidenceOf(follower, evidence)); judged {
+			WantPagesWithoutViolation(t, recording, evidence)
+		}
 		total.count(&recording.Recording)
 		total.pages += len(recording.Calls)
 	}
@@ -147,12 +152,14 @@ func (c *ResourceTraffic) finishPages(ctx context.Context, t *testing.T, evidenc
 }
 
 // finishCounts is finishPages for counts.
-func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, evidence validate.Evidence) (total Tally) {
+func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, evidence validate.Evidence, about evidenceAbout) (total Tally) {
 	t.Helper()
 	for _, follower := range c.Counts {
 		follower.Reaches(ctx, evidence.Writes.Newest())
 		recording := follower.Stop()
-		WantCountsWithoutViolation(t, recording, c.evidenceOf(follower, evidence))
+		if evidence, judged := about(recording.Selection, c.evidenceOf(follower, evidence)); judged {
+			WantCountsWithoutViolation(t, recording, evidence)
+		}
 		for _, call := range recording.Calls {
 			total.counts += len(call.Responses)
 		}
