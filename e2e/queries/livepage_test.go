@@ -45,12 +45,25 @@ func livePages(namespace string) map[string]*kubeconnectv1.WatchRequest {
 // scroll, at three replicas of which one is stopped and one is killed. After each change a page must be
 // that of the cluster at its version.
 func TestLivePage_IsTheSortedListWhateverHappens(t *testing.T) {
-	t.Parallel()
+	for name, flags := range map[string]func(resource string) []string{
+		"of a cached resource":             func(string) []string { return nil },
+		"of a resource that is not cached": func(resource string) []string { return []string{"--uncached", resource} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pagesWhateverHappens(t, flags)
+		})
+	}
+}
+
+func pagesWhateverHappens(t *testing.T, flagsFor func(resource string) []string) {
+	t.Helper()
 	ctx := kit.Deadline(t)
 	world := newLivePageWorld(ctx, t)
-	stays := harness.StartService(t, kit.Cluster(t).Kubeconfig)
+	flags := flagsFor(world.gadgets.Name())
+	stays := harness.StartService(t, kit.Cluster(t).Kubeconfig, flags...)
 	mortal := []*harness.Service{
-		harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0"), harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0"),
+		harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0", flags...), harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0", flags...),
 	}
 	var followers []*record.PageFollower
 	for name, request := range livePages(world.namespaces[0]) {
@@ -68,9 +81,9 @@ func TestLivePage_IsTheSortedListWhateverHappens(t *testing.T) {
 		}
 		switch i {
 		case livePageScrolls / 3:
-			mortal[0] = restarted(t, mortal[0], (*harness.Service).Stop)
+			mortal[0] = restarted(t, mortal[0], (*harness.Service).Stop, flags...)
 		case 2 * livePageScrolls / 3:
-			mortal[1] = restarted(t, mortal[1], func(service *harness.Service) error { service.Crash(); return nil })
+			mortal[1] = restarted(t, mortal[1], func(service *harness.Service) error { service.Crash(); return nil }, flags...)
 		}
 		kit.Last(ctx, livePageScroll)
 	}
@@ -87,12 +100,12 @@ func TestLivePage_IsTheSortedListWhateverHappens(t *testing.T) {
 }
 
 // restarted ends a service, and starts it again at the same address.
-func restarted(t *testing.T, service *harness.Service, end func(*harness.Service) error) *harness.Service {
+func restarted(t *testing.T, service *harness.Service, end func(*harness.Service) error, flags ...string) *harness.Service {
 	t.Helper()
 	if err := end(service); err != nil {
 		t.Errorf("the service exited: %v", err)
 	}
-	return harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service))
+	return harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service), flags...)
 }
 
 // livePageTally counts what recordings show.

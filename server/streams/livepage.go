@@ -35,12 +35,13 @@ import (
 // the client may have only a part of it.
 type livePage struct {
 	// Set once.
-	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
-	cache   *informerhub.Cache
-	account ledger.Account // of the stream
-	params  pageParams
-	fields  *mask.Mask // of the objects that are sent; nil for all fields
-	joined  *liveJoins // nil for none
+	pages     *follow.Followers[sorted.OrderKey, *sorted.Objects]
+	cache     *informerhub.Cache
+	isPrivate bool           // the cache belongs to the stream
+	account   ledger.Account // of the stream
+	params    pageParams
+	fields    *mask.Mask // of the objects that are sent; nil for all fields
+	joined    *liveJoins // nil for none
 
 	// What the next batch is made from.
 	selection *informerhub.Selection
@@ -107,7 +108,9 @@ func (p *livePage) resume(ctx context.Context, position *informerhub.Position, h
 // join joins the follower of the selection. A bookmark is due at once, so that the first batch is never empty: it shows
 // that the client is current, also if the page is exactly what the client has.
 func (p *livePage) join(ctx context.Context) error {
-	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
+	question := follow.Question[sorted.OrderKey]{
+		Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account, Private: p.isPrivate,
+	}
 	follower, err := p.pages.Join(ctx, question, func(func(int) error) *sorted.Objects {
 		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
 		return objects

@@ -321,17 +321,34 @@ func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 // followPage starts a watch of a page in the scope of its lease. The stream is charged for the objects that it keeps, at the
 // limit of the page; the sorted objects are charged by their follower.
 func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started *followedWatch) (*followedWatch, error) {
-	params, resource := waiting.params, waiting.lease.Request.Resource
-	if !resource.Cacheable() {
-		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
-	}
-
 	// Where the page begins: as the request says, or as the token says. A token that names no position still has its page.
-	position, held, err := started.tokens.ReadPage(params.resumeToken)
+	position, held, err := started.tokens.ReadPage(waiting.params.resumeToken)
 	if err != nil {
 		return nil, err
 	}
-	page, err := w.newPage(ctx, waiting)
+	cache, endCache, err := w.cacheToWatch(ctx, waiting.lease, started.query, false)
+	if err != nil {
+		return nil, err
+	}
+	waiting.cache.Store(cache)
+	charge, err := ledger.From(ctx).Charge(waiting.params.page.limit * keptObjectBytes)
+	if err != nil {
+		endCache()
+		return nil, err
+	}
+	started.cache, started.endCache = cache, func() { charge.Release(); endCache() }
+	page, err := w.startPage(ctx, waiting, started, position, held)
+	if err != nil {
+		started.endCache()
+		return nil, err
+	}
+	started.source = page
+	return started, nil
+}
+
+// startPage returns the page of a watch, which has joined its follower: from then on it must be closed.
+func (w *Watches) startPage(ctx context.Context, waiting *waitingWatch, started *followedWatch, position *informerhub.Position, held []byte) (*livePage, error) {
+	page, err := w.newPage(ctx, waiting, started.cache)
 	if err != nil {
 		return nil, err
 	}
@@ -340,41 +357,25 @@ func (w *Watches) followPage(ctx context.Context, waiting *waitingWatch, started
 		if err := page.resume(ctx, position, held); err != nil {
 			return nil, err
 		}
-	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
+	case waiting.params.resumeToken != "": // of a newer format, so that the place of its page is not known
 		page.state = &kubeconnectv1.PageState{}
 	}
-
-	// The follower, last: from then on the page must be closed.
 	started.query.Fields = nil // the sorted objects are shared by pages with other fields
 	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
 		return nil, err
 	}
-	charge, err := page.account.Charge(page.params.limit * keptObjectBytes)
-	if err != nil {
-		return nil, err
-	}
-	if err := page.join(ctx); err != nil {
-		charge.Release()
-		return nil, err
-	}
-	started.cache, started.endCache, started.source = page.cache, charge.Release, page
-	return started, nil
+	return page, page.join(ctx)
 }
 
-// newPage returns a page of a cache that has reached the version of the request.
-func (w *Watches) newPage(ctx context.Context, waiting *waitingWatch) (*livePage, error) {
+// newPage returns a page of a cache, which has reached the version of the request.
+func (w *Watches) newPage(ctx context.Context, waiting *waitingWatch, cache *informerhub.Cache) (*livePage, error) {
 	params, lease := waiting.params, waiting.lease
-	cache, err := access.Cache(ctx, w.hub, lease.Request, lease.Scope)
-	if err != nil {
-		return nil, err
-	}
-	waiting.cache.Store(cache)
 	if err := target.AwaitVersion(ctx, cache, params.MinVersion); err != nil {
 		return nil, err
 	}
 	joined, err := w.joinLive(ctx, params, lease)
 	page := &livePage{
-		pages: w.pages, cache: cache, account: ledger.From(ctx),
+		pages: w.pages, cache: cache, isPrivate: !lease.Request.Resource.Cacheable(), account: ledger.From(ctx),
 		params: *params.page, fields: params.Fields, joined: joined, reset: true,
 	}
 	if params.MinVersion != "" {

@@ -304,7 +304,10 @@ type WatchRequest struct {
 	// bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
 	// too many objects.
 	//
-	// From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
+	// If the resource is not cached, the stream reads all selected objects from the API server with
+	// the caller's permissions, as a watch without limit does, and keeps them while it is open.
+	//
+	// From 1 to 500. Default (0): no page.
 	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
 	// As in ListRequest. Only with limit. Default: namespace, then name.
 	OrderBy string `protobuf:"bytes,16,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`

@@ -228,7 +228,10 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
    * too many objects.
    *
-   * From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
+   * If the resource is not cached, the stream reads all selected objects from the API server with
+   * the caller's permissions, as a watch without limit does, and keeps them while it is open.
+   *
+   * From 1 to 500. Default (0): no page.
    *
    * @generated from field: int32 limit = 15;
    */
