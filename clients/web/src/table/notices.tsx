@@ -12,17 +12,20 @@ interface NoticesProps {
 
 const namesShown = 6;
 
-/** What limits the table: namespaces that the caller may not list, and the service's warnings. */
+/** What limits the table: namespaces that are not in it, and the service's warnings. */
 export function Notices({ view: { namespaces, warnings }, notice }: NoticesProps) {
   const others = namespaces.length > 0 ? warnings.filter((text) => !isPartial(text)) : warnings;
+  const isUncached = warnings.some((text) => isPartial(text) && text.includes("does not cache"));
   if (namespaces.length + others.length === 0 && !notice) return null;
   return (
     <div className={styles.notices}>
       {namespaces.length > 0 && (
         <Notice
           tone="warn"
-          title={`Only the namespaces that you may list: ${shortened(namespaces)}`}
-        />
+          title={`Only the namespaces that ${isUncached ? "the service reads" : "you may list"}: ${shortened(namespaces)}`}
+        >
+          {isUncached && <p>Choose another namespace to read it at the API server.</p>}
+        </Notice>
       )}
       {others.map((warning) => (
         <Notice key={warning} tone="warn" title={warning} />
