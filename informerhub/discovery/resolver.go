@@ -506,7 +506,7 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 		r.warnOnce.Do(func() {
 			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, "+
 				"so it does not know which APIs are aggregated; "+
-				"only built-in resources and those of CRDs that it may list are cached", "error", err)
+				"only built-in resources and those of CRDs that it may list are cached")
 		})
 		known.defined, err = r.definedResources(ctx)
 		return known, err

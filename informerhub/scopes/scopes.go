@@ -133,7 +133,9 @@ func (s *Scopes) decideFirst(ctx context.Context, resource object.Resource, into
 		return
 	}
 	into.names, into.known = names, true
-	logDecision(resource, names)
+	if names != nil {
+		slog.Debug("cached in some namespaces", "resource", resource.String(), "namespaces", len(names))
+	}
 }
 
 // Denied implements informerhub.Scopes.
@@ -242,16 +244,13 @@ func (s *Scopes) record(resource object.Resource, names []string) {
 		return
 	}
 	of.names = names
-	logDecision(resource, names)
+	if names == nil {
+		slog.Info("cached in all namespaces from now on", "resource", resource.String())
+	} else {
+		slog.Info("cached in other namespaces from now on", "resource", resource.String(), "namespaces", len(names))
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
-}
-
-// logDecision logs what is read of a resource, unless that is all.
-func logDecision(resource object.Resource, names []string) {
-	if names != nil {
-		slog.Info("cached in some namespaces", "resource", resource.String(), "namespaces", len(names))
-	}
 }
 
 // decide asks the API server what may be read of a resource. If it is asked again, rules come first: most resources that are not
