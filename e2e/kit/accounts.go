@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -46,6 +49,29 @@ func (a Account) User() string { return "system:serviceaccount:" + a.Namespace +
 func (a Account) Token() string {
 	a.T.Helper()
 	return a.TokenFor(authenticationv1.TokenRequestSpec{})
+}
+
+// Kubeconfig writes a kubeconfig with a token of the account, and returns its path.
+func (a Account) Kubeconfig() string {
+	a.T.Helper()
+	return KubeconfigWithToken(a.T, a.Token())
+}
+
+// KubeconfigWithToken writes the kubeconfig of the cluster with a token instead of its credentials, and returns its path.
+func KubeconfigWithToken(t *testing.T, token string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(Cluster(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TokenFor creates a token of the account with a given specification.

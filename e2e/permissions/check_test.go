@@ -114,7 +114,7 @@ func TestCheck_NamesEachMissingPermissionAndGrantsIt(t *testing.T) {
 				}
 			}
 			kit.GrantEverywhere(t, account, rules...)
-			kubeconfig := kubeconfigOf(t, account)
+			kubeconfig := account.Kubeconfig()
 			result := check(ctx, t, kubeconfig, everyFeature...)
 			if i == len(neededBy) { // all permissions
 				if bad := len(result.inOutcome("failed")) + len(result.inOutcome("warning")); bad > 0 {
@@ -208,7 +208,7 @@ func TestCheck_NamesTheNamespaces(t *testing.T) {
 	for _, name := range names {
 		account.GrantIn(name, "developer", kit.Rule("configmaps", "list", "watch"))
 	}
-	kubeconfig := kubeconfigOf(t, account)
+	kubeconfig := account.Kubeconfig()
 	in := "the namespaces " + strings.Join(names, ", ")
 	for _, run := range []struct {
 		flags []string
@@ -249,7 +249,7 @@ func TestCheck_NamesWhatIsWrongWithTheConnection(t *testing.T) {
 			check:      "connection", says: "is not signed by the CA of the kubeconfig",
 		},
 		"a rejected token": {
-			kubeconfig: kubeconfigWithToken(t, "no-token"), check: "credential", says: "rejects the token",
+			kubeconfig: kit.KubeconfigWithToken(t, "no-token"), check: "credential", says: "rejects the token",
 		},
 		"an expired certificate": {
 			kubeconfig: good, flags: []string{"--tls-cert-file", expired.CertFile, "--tls-private-key-file", expired.KeyFile},
@@ -300,7 +300,7 @@ func TestCheck_PrintsText(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	account := kit.NewAccount(ctx, t, kit.NewNamespace(ctx, t, kit.Cluster(t)), "service")
-	process := harness.RunService(t, "check", "--kubeconfig", kubeconfigOf(t, account), "--preload", "configmaps")
+	process := harness.RunService(t, "check", "--kubeconfig", account.Kubeconfig(), "--preload", "configmaps")
 	if process.Wait(ctx) == nil {
 		t.Error("an account without permissions passes")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -34,7 +31,7 @@ func TestOwnPermissions_MissingOnesAreReported(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		kit.Rule("configmaps", "list", "watch"))
-	service := harness.StartService(t, kubeconfigOf(t, own), "--auth", "cluster", "--preload", "configmaps,serviceaccounts")
+	service := harness.StartService(t, own.Kubeconfig(), "--auth", "cluster", "--preload", "configmaps,serviceaccounts")
 	kit.WantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
 
 	unbind := bind()
@@ -94,28 +91,6 @@ func ownRole(ctx context.Context, t *testing.T, account kit.Account, rules ...rb
 		}
 		return remove
 	}
-}
-
-// kubeconfigOf writes a kubeconfig with an account's token.
-func kubeconfigOf(t *testing.T, account kit.Account) string {
-	t.Helper()
-	return kubeconfigWithToken(t, account.Token())
-}
-
-func kubeconfigWithToken(t *testing.T, token string) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(kit.Cluster(t).Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // bodyOf returns the body of a path of the service, or the error as text.

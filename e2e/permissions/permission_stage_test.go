@@ -221,7 +221,7 @@ func (s *permissionStage) limitService() {
 		rbacv1.PolicyRule{APIGroups: []string{"apiregistration.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},
 		kit.Rule("namespaces", "get", "list", "watch"),
 	)()
-	s.kubeconfig = kubeconfigOf(s.t, account)
+	s.kubeconfig = account.Kubeconfig()
 	reader := newDirectReader(s.t, s.controlPlane, account.Token())
 	kit.Eventually(s.ctx, s.t, "the service has its permissions", func() error {
 		_, err := reader.typed.CoreV1().Namespaces().List(s.ctx, metav1.ListOptions{})

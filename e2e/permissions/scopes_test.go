@@ -46,7 +46,7 @@ func newDeveloper(t *testing.T) *developer {
 	d.account = kit.NewAccount(d.ctx, t, d.namespaces[0], developers)
 	d.grant(0)
 	d.grant(1)
-	kubeconfig := kubeconfigOf(t, d.account)
+	kubeconfig := d.account.Kubeconfig()
 	for range 2 {
 		service := harness.StartService(t, kubeconfig, "--namespaces", strings.Join(d.namespaces, ","))
 		d.replicas = append(d.replicas, service)

@@ -13,8 +13,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -30,7 +28,7 @@ func thePermissionToReviewIsRevoked(ctx context.Context, t *testing.T) *promethe
 	kit.GrantEverywhere(t, own, kit.Rule("configmaps", "list", "watch"), kit.Rule("serviceaccounts", "list", "watch"))
 	reviewer := kit.NewAccount(ctx, t, caller.Namespace, "reviewer")
 	revoke := grantReviews(ctx, t, own, reviewer)
-	replica := startReplicaOf(ctx, t, kit.Cluster(t), kubeconfigOf(t, own), "a", "--auth", "cluster")
+	replica := startReplicaOf(ctx, t, kit.Cluster(t), own.Kubeconfig(), "a", "--auth", "cluster")
 	p := startPrometheus(t, replica.target)
 	startLoad(t, caller.Calling(replica.Service, harness.GRPC).Resources)
 	revoke()
@@ -105,23 +103,6 @@ func grantReviews(ctx context.Context, t *testing.T, own, named kit.Account) (re
 	revoke = func() { _ = rbac.Delete(context.WithoutCancel(ctx), created.Name, metav1.DeleteOptions{}) }
 	t.Cleanup(revoke)
 	return revoke
-}
-
-// kubeconfigOf writes a kubeconfig with an account's token.
-func kubeconfigOf(t *testing.T, account kit.Account) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(kit.Cluster(t).Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: account.Token()}
-	}
-	path := t.TempDir() + "/kubeconfig"
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 const (

@@ -62,7 +62,7 @@ func theOnlyResourceIsForbidden(ctx context.Context, t *testing.T) *prometheus {
 func withoutServiceAccounts(ctx context.Context, t *testing.T, flags ...string) (*prometheus, *replica) {
 	t.Helper()
 	account := reader(ctx, t)
-	replica := startReplicaOf(ctx, t, kit.Cluster(t), kubeconfigOf(t, account), "a", flags...)
+	replica := startReplicaOf(ctx, t, kit.Cluster(t), account.Kubeconfig(), "a", flags...)
 	return startPrometheus(t, replica.target), replica
 }
 
