@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
@@ -426,6 +427,38 @@ func TestScopes_CallersOutsideAreServedLive(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestScopes_ASingleNameIsReadLive is about a service that has permissions for one object: it is read and followed at the API
+// server, and nothing else is.
+func TestScopes_ASingleNameIsReadLive(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	maps := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
+	maps.Create("only", nil)
+	maps.Create("other", nil)
+	account := kit.NewAccount(ctx, t, namespace, "one")
+	rule := kit.Rule("configmaps", "get", "list", "watch")
+	rule.ResourceNames = []string{"only"}
+	account.GrantIn(namespace, "one", rule)
+	service := harness.StartService(t, account.Kubeconfig(), "--namespaces", namespace)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+	get := func(name string) error {
+		_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: name})
+		return err
+	}
+	kit.Eventually(ctx, t, "the object is read", func() error { return get("only") })
+	if err := get("other"); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("another object: %v", err)
+	}
+	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("a list of all: %v", err)
+	}
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "only"})
+	stream.Synced(ctx)
+	version := maps.Touch("only", "changed").ResourceVersion
+	stream.Reaches(ctx, version)
 }
 
 // TestSelect_CachesAPart is about a service that caches the objects of one label: reads cover these and say so, and an object that is
