@@ -123,7 +123,7 @@ func (s *Scopes) Namespaces(ctx context.Context, resource object.Resource) ([]st
 func (s *Scopes) decideFirst(ctx context.Context, resource object.Resource, into *decision) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), decisionTimeout)
 	defer cancel()
-	names, err := s.decide(ctx, resource, s.askedNow(), false)
+	names, err := s.decide(ctx, resource, s.askedNow(), lastDecision{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(into.made)
@@ -183,17 +183,16 @@ func pause(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// reviewAll decides again about each resource that is not read as a whole, and about those that were denied. It returns the
-// number of namespaces that it looked at.
+// reviewAll decides again about each resource. It returns the number of namespaces that it looked at.
 func (s *Scopes) reviewAll(ctx context.Context) (namespaces int) {
 	trusting, distrusting := s.askAgain(), newAsked(s, true)
-	for resource, denied := range s.toReview() {
+	for resource, last := range s.toReview() {
 		asked := trusting
-		if denied {
+		if last.denied {
 			asked = distrusting
 		}
 		resourceCtx, cancel := context.WithTimeout(ctx, decisionTimeout)
-		names, err := s.decide(resourceCtx, resource, asked, true)
+		names, err := s.decide(resourceCtx, resource, asked, last)
 		cancel()
 		if err != nil {
 			slog.Debug("what the service may list cannot be reviewed", "resource", resource.String(), "error", err)
@@ -222,14 +221,21 @@ func (s *Scopes) askAgain() *asked {
 	return s.asked
 }
 
-// toReview returns the resources to decide about again, and whether they were denied.
-func (s *Scopes) toReview() map[object.Resource]bool {
+// lastDecision is what is known of a decision that is made again. Zero is a first decision.
+type lastDecision struct {
+	made   bool
+	whole  bool // the resource is read as a whole
+	denied bool
+}
+
+// toReview returns the resources to decide about again.
+func (s *Scopes) toReview() map[object.Resource]lastDecision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	resources := make(map[object.Resource]bool)
+	resources := make(map[object.Resource]lastDecision)
 	for resource, of := range s.decisions {
-		if of.known && (of.names != nil || of.denied) {
-			resources[resource] = of.denied
+		if of.known {
+			resources[resource] = lastDecision{made: true, whole: of.names == nil, denied: of.denied}
 		}
 	}
 	return resources
@@ -253,16 +259,10 @@ func (s *Scopes) record(resource object.Resource, names []string) {
 	s.changed = make(chan struct{})
 }
 
-// decide asks the API server what may be read of a resource. If it is asked again, rules come first: most resources that are not
-// read as a whole cannot be, which costs no review of their own.
-func (s *Scopes) decide(ctx context.Context, resource object.Resource, asked *asked, again bool) ([]string, error) {
-	whole, err := true, error(nil)
-	if again && !asked.exact {
-		whole, err = asked.mayAllowWhole(ctx, resource)
-	}
-	if err == nil && whole {
-		whole, err = s.allows(ctx, resource, "")
-	}
+// decide asks the API server what may be read of a resource. If it is asked again, rules come first, of which one review is about
+// all resources.
+func (s *Scopes) decide(ctx context.Context, resource object.Resource, asked *asked, last lastDecision) ([]string, error) {
+	whole, err := s.allowsWhole(ctx, resource, asked, last)
 	limited := resource.Namespaced && s.options.isLimited()
 	switch {
 	case err != nil:
@@ -278,6 +278,26 @@ func (s *Scopes) decide(ctx context.Context, resource object.Resource, asked *as
 	}
 	return s.allowedIn(ctx, resource, candidates, asked)
 }
+
+// allowsWhole reports whether the service may list and watch a resource in all namespaces. An open watch does not notice that
+// the service has lost the permission: the API server authorizes it only when it begins.
+func (s *Scopes) allowsWhole(ctx context.Context, resource object.Resource, asked *asked, last lastDecision) (bool, error) {
+	if last.made && !asked.exact {
+		rules, err := asked.rulesIn(ctx, nowhere)
+		switch {
+		case err != nil:
+			return false, err
+		case rules == nil || rules.Incomplete || areAllowed(rules.ResourceRules, resource) != last.whole:
+			// An API server that starts has no rules yet: a change is reviewed.
+		default:
+			return last.whole, nil
+		}
+	}
+	return s.allows(ctx, resource, "")
+}
+
+// nowhere cannot be the name of a namespace: the rules there are those for all namespaces.
+const nowhere = "-"
 
 // allowedIn returns the namespaces in which a resource may be read.
 func (s *Scopes) allowedIn(ctx context.Context, resource object.Resource, candidates []string, asked *asked) ([]string, error) {
@@ -403,16 +423,6 @@ func (a *asked) candidates(ctx context.Context) ([]string, error) {
 	maps.DeleteFunc(names, func(_ string, matches bool) bool { return !matches })
 	a.namespaces = append([]string{}, slices.Sorted(maps.Keys(names))...)
 	return a.namespaces, nil
-}
-
-// mayAllowWhole reports whether the service may perhaps list and watch a resource in all namespaces: only if it may in each.
-func (a *asked) mayAllowWhole(ctx context.Context, resource object.Resource) (bool, error) {
-	candidates, err := a.candidates(ctx)
-	if err != nil || len(candidates) == 0 {
-		return true, err
-	}
-	rules, err := a.rulesIn(ctx, candidates[0])
-	return rules == nil || rules.Incomplete || areAllowed(rules.ResourceRules, resource), err
 }
 
 // allowsIn reports whether the service may list and watch a resource in a namespace.
