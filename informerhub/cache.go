@@ -337,10 +337,13 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, timeout time.Dur
 func (c *Cache) AwaitComplete(ctx context.Context, at Position, timeout time.Duration) (bool, error) {
 	complete := make([]bool, len(c.scopes))
 	err := c.inEach(ctx, func(ctx context.Context, scope *scopeCache) (err error) {
+		of := &complete[slices.Index(c.scopes, scope)]
 		position, known := at.In(scope.namespace)
-		if known {
-			complete[slices.Index(c.scopes, scope)], err = scope.AwaitComplete(ctx, position.Version, timeout)
+		if !known {
+			*of = true // nothing to wait for
+			return nil
 		}
+		*of, err = scope.AwaitComplete(ctx, position.Version, timeout)
 		return err
 	})
 	return err == nil && !slices.Contains(complete, false), err

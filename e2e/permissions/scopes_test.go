@@ -21,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/responses"
 )
@@ -246,6 +247,7 @@ func TestScopes_DeveloperWithTwoNamespaces(t *testing.T) {
 	}
 	time.Sleep(5 * time.Second)
 	d.lists(a, b)
+	began := d.firstPage()
 	d.grant(2)
 	time.Sleep(15 * time.Second)
 	d.revoke(0)
@@ -255,7 +257,11 @@ func TestScopes_DeveloperWithTwoNamespaces(t *testing.T) {
 	for _, stream := range streams {
 		stream.until(b, c)
 	}
+	d.until(b, c)
 	d.walksPages(b, c)
+	if _, err := d.clients[1].List(d.ctx, began); !kit.IsExpired(err) {
+		t.Errorf("a list that began in other namespaces continues: %v", err)
+	}
 	d.counts(b, c)
 	d.page(b, c)
 	d.outside(a)
@@ -279,6 +285,32 @@ func (d *developer) lists(namespaces ...string) {
 			d.t.Errorf("a list that requires all namespaces: %v", err)
 		}
 	}
+}
+
+// until blocks until lists of both replicas cover exactly the namespaces.
+func (d *developer) until(namespaces ...string) {
+	d.t.Helper()
+	for _, client := range d.clients {
+		kit.Eventually(d.ctx, d.t, "the replica reads the namespaces", func() error {
+			list, err := client.List(d.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
+			if err == nil && !slices.Equal(list.GetNamespaces(), namespaces) {
+				err = fmt.Errorf("the list covers %v", list.GetNamespaces())
+			}
+			return err
+		})
+	}
+}
+
+// firstPage reads the first page of a list, and returns the request of the next one.
+func (d *developer) firstPage() *kubeconnectv1.ListRequest {
+	d.t.Helper()
+	request := &kubeconnectv1.ListRequest{Resource: "configmaps", PageSize: 1}
+	list, err := d.clients[0].List(d.ctx, request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	request.PageToken = list.GetNextPageToken()
+	return request
 }
 
 // walksPages reads a list page by page, each from another replica.
@@ -427,6 +459,58 @@ func TestScopes_CallersOutsideAreServedLive(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestScopes_LosesThePermissionForAll is about a service that may read all namespaces, and then only one of them, while a watch
+// of all is open at the API server.
+func TestScopes_LosesThePermissionForAll(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	kept, lost := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
+	account := kit.NewAccount(ctx, t, kept, "loses")
+	account.GrantIn(kept, "loses", kit.Rule("configmaps", "get", "list", "watch"))
+	listing := kit.Rule("namespaces", "list", "watch")
+	kit.GrantEverywhere(t, account, listing, kit.Rule("configmaps", "get", "list", "watch"))
+	service := harness.StartService(t, account.Kubeconfig())
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+	kit.Eventually(ctx, t, "everything is read", func() error {
+		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
+		if err == nil && len(list.GetNamespaces()) > 0 {
+			err = fmt.Errorf("the list covers %v", list.GetNamespaces())
+		}
+		return err
+	})
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	stream.Synced(ctx)
+	roles := kit.Cluster(t).Client.RbacV1().ClusterRoles()
+	role, err := roles.Get(ctx, kept+"-loses", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if role.Rules = role.Rules[:1]; role.Rules[0].Resources[0] != listing.Resources[0] {
+		t.Fatalf("the rules are %v", role.Rules)
+	}
+	if _, err := roles.Update(ctx, role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(ctx, t, "only the permitted namespace is read", func() error {
+		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
+		if err == nil && !slices.Equal(list.GetNamespaces(), []string{kept}) {
+			err = fmt.Errorf("the list covers %v", list.GetNamespaces())
+		}
+		return err
+	})
+	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), lost).Create("hidden", nil)
+	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), kept).Create("shown", nil)
+	held := stream.Until(ctx, "the object of the permitted namespace is there", func(view *record.View) bool {
+		_, shown := view.Model.Objects[validate.Key{Namespace: kept, Name: "shown"}]
+		return view.Model.Synced && shown
+	})
+	for key := range held.Model.Objects {
+		if key.Namespace != kept {
+			t.Errorf("the stream has %s", key)
+		}
+	}
 }
 
 // TestScopes_ASingleNameIsReadLive is about a service that has permissions for one object: it is read and followed at the API
