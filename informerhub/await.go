@@ -126,15 +126,54 @@ func (c *scopeCache) awaitEnd(ctx context.Context) {
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.
 func (c *scopeCache) Await(ctx context.Context, version string, timeout time.Duration) error {
-	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	reached, err := c.await(ctx, version, timeout)
 	if err != nil || reached {
 		return err
 	}
-	return apierrors.NewTimeoutError(fmt.Sprintf(
-		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
+	return c.notReached(version)
+}
+
+func checkVersion(version string) error {
+	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
+	}
+	return nil
+}
+
+func (c *scopeCache) notReached(version string) error {
+	return apierrors.NewTimeoutError(fmt.Sprintf("the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
+}
+
+// issuedPause is the time after which the API server is asked again whether it has reached a version.
+const issuedPause = time.Second
+
+// awaitIssued blocks until the API server has reached a version, and fails as Await does. While the API server cannot be asked, it
+// does not block.
+func (c *scopeCache) awaitIssued(ctx context.Context, version string, timeout time.Duration) error {
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, beforeDeadline(ctx, timeout))
+	defer cancel()
+	for {
+		advanced, err := c.notAt(version)
+		if advanced == nil || err != nil {
+			return err // the cache has it
+		}
+		issued, err := c.hasReached(waiting, version)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case waiting.Err() != nil:
+			return c.notReached(version)
+		case issued || err != nil:
+			return nil
+		}
+		pause(waiting, issuedPause)
+	}
 }
 
 // aheadTimeout is the time to wait for a position before the API server is asked whether it has
@@ -223,13 +262,13 @@ func (c *scopeCache) await(ctx context.Context, version string, timeout time.Dur
 
 // awaitFeed blocks until the feed is at a version, for at most timeout.
 func (c *scopeCache) awaitFeed(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, timeout, c.verifier.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
+	return c.awaitUntil(ctx, timeout, c.verifier.askFeed, func() (<-chan struct{}, error) { return c.notAt(version) })
 }
 
 // awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel
-// is closed, and meanwhile ask at an interval.
+// is closed, and meanwhile ask at intervals, as keepAsking does.
 func (c *scopeCache) awaitUntil(
-	ctx context.Context, timeout time.Duration, ask func(context.Context), pending func() (<-chan struct{}, error),
+	ctx context.Context, timeout time.Duration, ask func(context.Context) bool, pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
 	advanced, err := pending()
 	if advanced == nil || err != nil {

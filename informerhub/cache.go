@@ -316,8 +316,23 @@ func (c *Cache) Ready(ctx context.Context) error {
 // Await blocks until the cache has reached a resource version, for at most timeout, or until
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.
+//
+// Several namespaces are asked only about a version that the API server has reached: a caller can send any version.
 func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration) error {
+	if len(c.scopes) > 1 && !c.hasReached(version) {
+		if err := c.scopes[0].awaitIssued(ctx, version, timeout); err != nil {
+			return err
+		}
+	}
 	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Await(ctx, version, timeout) })
+}
+
+// hasReached reports whether all namespaces have reached a version.
+func (c *Cache) hasReached(version string) bool {
+	return !slices.ContainsFunc(c.scopes, func(scope *scopeCache) bool {
+		advanced, err := scope.unreached(version, (*feed).reached)
+		return advanced != nil || err != nil
+	})
 }
 
 // AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.

@@ -13,7 +13,7 @@ import (
 	"weak"
 
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,7 +91,7 @@ type Hub struct {
 
 	preloads   *preloads
 	watchLists watchlist.Memory
-	inProgress *semaphore.Weighted // see upstream.inProgress
+	asking     *fairqueue.Queue // see verifier.slots
 
 	privateConfig   *rest.Config     // of the clients of private caches
 	privateActivity *activity        // of the connections of these clients
@@ -110,9 +110,14 @@ type Hub struct {
 	unused  int64
 }
 
-// maxInProgress bounds the namespaces about which the API server is asked at the same time, for about a second each, for
-// callers that wait for a version.
-const maxInProgress = 64
+const (
+	// maxAsking bounds the namespaces about which the API server is asked at the same time, for callers that wait for a
+	// version, and maxAskingOfKey those for one caller. With many objects, a request takes a second or two.
+	maxAsking      = 64
+	maxAskingOfKey = maxAsking * 3 / 4
+	// maxAskingWaits bounds the namespaces for which one caller waits for a slot.
+	maxAskingWaits = 1024
+)
 
 // reflected identifies what one Reflector lists and watches.
 type reflected struct {
@@ -179,7 +184,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		private:  make(map[*Private]struct{}),
 		pinned:   make(map[Resource]bool),
 
-		inProgress: semaphore.NewWeighted(maxInProgress),
+		asking: fairqueue.New(fairqueue.Limits{Name: "versions of namespaces", Total: maxAsking, PerKey: maxAskingOfKey, Waiting: maxAskingWaits}),
 
 		privateConfig:   privateConfig,
 		privateActivity: privateActivity,
@@ -356,7 +361,7 @@ func (h *Hub) runningLocked(of reflected, count int) (*runningCache, error) {
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
 	if up.scope = of.scope; of.scope.namespace != "" {
-		up.inProgress = h.inProgress
+		cache.verifier.slots, cache.verifier.lists = h.asking, rate.NewLimiter(rate.Every(time.Second), namespaceLists)
 	}
 	if h.options.Scopes != nil {
 		up.denied = func() { h.options.Scopes.Denied(of.resource) }

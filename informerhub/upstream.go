@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -50,9 +49,6 @@ type upstream struct {
 	versions *coalesce.Requests[string]
 	tracer   trace.Tracer // of a shared cache; nil without traces
 	delay    retryDelay
-	// inProgress bounds the requests for the progress of namespaces, because a caller that waits for a version can cause one
-	// for each namespace; nil for a resource that is cached as a whole.
-	inProgress *semaphore.Weighted
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -395,12 +391,6 @@ const bookmarkTimeout = 2500 * time.Millisecond
 
 // progress implements history.
 func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
-	if u.inProgress != nil {
-		if err := u.inProgress.Acquire(ctx, 1); err != nil {
-			return "", err
-		}
-		defer u.inProgress.Release(1)
-	}
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
 	}

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // verifier compares a cache with the API server, which knows what the cache's own watch does not show:
@@ -21,7 +23,8 @@ import (
 // resource's change would wait that long. So the API server is asked: if a second watch from the
 // feed's version has no events up to the awaited version, the feed has reached it. It says so by a
 // bookmark. Of some resources, such as events, it sends no bookmarks. These are listed instead, for
-// callers that wait: if the list has the objects of the cache, the cache has reached its version.
+// callers that wait: if the list has the objects of the cache, the cache has reached its version. So is a namespace that is cached
+// by itself and has few objects: a bookmark takes a second or two, and a list some milliseconds.
 type verifier struct {
 	cache *scopeCache
 
@@ -30,6 +33,10 @@ type verifier struct {
 	needsCheck   chan struct{} // has a value after feed.unchecked was set
 
 	reportsBy atomic.Int32 // how the API server reports its progress
+
+	// Of the cache of a namespace, for callers that wait: they can cause a request for each namespace. Nil for a whole resource.
+	slots *fairqueue.Queue // of the hub
+	lists *rate.Limiter
 
 	mu          sync.Mutex // held while progress is requested, and guards the field below
 	listAgainAt time.Time  // when the API server may be asked for a list again
@@ -65,18 +72,69 @@ func signal(full chan<- struct{}) {
 // this resource arrives through that watch.
 const askProgressAfter = 100 * time.Millisecond
 
-// keepAsking calls ask repeatedly until the context ends.
-func keepAsking(ctx context.Context, ask func(context.Context)) {
-	for pause(ctx, askProgressAfter) {
-		ask(ctx)
+// maxAskPause bounds the pause between two requests for a caller that waits.
+const maxAskPause = 2 * time.Second
+
+// keepAsking calls ask repeatedly until the context ends. ask reports whether it has sent a request: the more, the longer is the
+// pause.
+func keepAsking(ctx context.Context, ask func(context.Context) bool) {
+	for wait := askProgressAfter; pause(ctx, wait); {
+		if ask(ctx) {
+			wait = min(2*wait, maxAskPause)
+		}
 	}
 }
 
-// askState asks for the API server's progress, or for a list if it does not send bookmarks of the
-// resource. Only one request runs at a time, for all waiting callers.
-func (v *verifier) askState(ctx context.Context) {
-	v.askProgress(ctx)
-	if !v.lacksBookmarks() || !v.mu.TryLock() {
+// askState asks for a caller that waits, for the API server's progress or for a list: see verifier. Only one request runs at a
+// time, for all waiting callers.
+func (v *verifier) askState(ctx context.Context) (asked bool) {
+	isSmall := v.isSmallNamespace()
+	if isSmall && !v.lists.Allow() {
+		return false
+	}
+	end, ok := v.begin(ctx)
+	if !ok {
+		return true
+	}
+	defer end()
+	if !isSmall {
+		v.askProgress(ctx)
+	}
+	if isSmall || v.lacksBookmarks() {
+		v.askList(ctx)
+	}
+	return true
+}
+
+// askFeed asks for the API server's progress, for a caller that waits for the feed.
+func (v *verifier) askFeed(ctx context.Context) (asked bool) {
+	if end, ok := v.begin(ctx); ok {
+		defer end()
+		v.askProgress(ctx)
+	}
+	return true
+}
+
+// begin waits for a slot of the caller, if the cache is that of a namespace.
+func (v *verifier) begin(ctx context.Context) (end func(), ok bool) {
+	if v.slots == nil {
+		return func() {}, true
+	}
+	end, err := v.slots.Acquire(ctx, fairqueue.Key(ctx), 1)
+	return end, err == nil
+}
+
+// isSmallNamespace reports whether a list shows at once, and with less work than a watch, that nothing has changed.
+func (v *verifier) isSmallNamespace() bool {
+	c := v.cache
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return v.lists != nil && c.store.count <= listedObjects
+}
+
+// askList compares the cache with a list of the API server.
+func (v *verifier) askList(ctx context.Context) {
+	if !v.mu.TryLock() {
 		return
 	}
 	defer v.mu.Unlock()
@@ -85,12 +143,16 @@ func (v *verifier) askState(ctx context.Context) {
 	}
 	began := time.Now()
 	listed, err := v.cache.history.listed(ctx)
-	took := time.Since(began)
-	v.listAgainAt = time.Now().Add(max(minListPause-took, took))
+	if took := time.Since(began); v.lists == nil {
+		v.listAgainAt = time.Now().Add(max(minListPause-took, took))
+	}
 	if err == nil {
 		v.compareList(ctx, listed)
 	}
 }
+
+// A namespace is listed once a second in the long run, and namespaceLists times at once.
+const namespaceLists = 5
 
 // minListPause is the time from the beginning of a list until the next one may begin, and lists take
 // half of the time at most.

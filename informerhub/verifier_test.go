@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -148,6 +150,38 @@ func TestAwait_ListsAResourceWithoutBookmarks(t *testing.T) {
 		must(t, c.Add(pod(t, "between", 25)))
 		if advanced, err := c.unreached("30", (*feed).reached); advanced == nil || err != nil {
 			t.Errorf("the cache is at 25, and says that it has reached 30: %v", err)
+		}
+	})
+}
+
+// TestAwait_ListsASmallNamespace is about a namespace that is cached by itself: a reader need not wait for a bookmark, and many
+// readers cause few lists.
+func TestAwait_ListsASmallNamespace(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		a := pod(t, "a", 5)
+		c := syncedPods(t, 10, a)
+		api := &bookmarkless{version: "20", objects: []*Object{a}}
+		c.history, c.namespace = api, "a"
+		c.verifier.slots = fairqueue.New(fairqueue.Limits{Total: 1, Waiting: 100})
+		c.verifier.lists = rate.NewLimiter(rate.Every(time.Second), namespaceLists)
+		must(t, c.Bookmark("15")) // the API server sends bookmarks
+		began := time.Now()
+		must(t, c.Await(t.Context(), "20", time.Minute))
+		if took := time.Since(began); took > askProgressAfter {
+			t.Errorf("a reader has waited for %v", took)
+		}
+		before := api.lists.Load()
+		var readers sync.WaitGroup
+		for range 100 {
+			readers.Go(func() {
+				if err := c.Await(t.Context(), "21", 10*time.Second); err == nil {
+					t.Error("a version that the API server does not have is reached")
+				}
+			})
+		}
+		readers.Wait()
+		if lists := api.lists.Load() - before; lists > 10+namespaceLists {
+			t.Errorf("in ten seconds there were %d lists", lists)
 		}
 	})
 }

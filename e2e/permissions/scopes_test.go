@@ -262,6 +262,8 @@ func TestScopes_DeveloperWithTwoNamespaces(t *testing.T) {
 	if _, err := d.clients[1].List(d.ctx, began); !kit.IsExpired(err) {
 		t.Errorf("a list that began in other namespaces continues: %v", err)
 	}
+	d.readsWritesOf(b)
+	d.readsWritesOf(c)
 	d.counts(b, c)
 	d.page(b, c)
 	d.outside(a)
@@ -333,6 +335,23 @@ func (d *developer) walksPages(namespaces ...string) {
 		if want := d.content(namespaces...); !maps.Equal(held, want) {
 			d.t.Errorf("the pages by %q have %v, want %v", orderBy, held, want)
 		}
+	}
+}
+
+// readsWritesOf checks that reads of all namespaces see a write in one of them, while the others are quiet.
+func (d *developer) readsWritesOf(namespace string) {
+	d.t.Helper()
+	maps := kit.ConfigMapsIn(d.ctx, d.t, kit.Cluster(d.t), namespace)
+	for i := range 4 {
+		name := fmt.Sprint("written-", i)
+		version := maps.Create(name, nil).ResourceVersion
+		for _, client := range d.clients {
+			list, err := client.List(d.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", FieldSelector: "metadata.name=" + name, MinResourceVersion: version})
+			if err != nil || len(list.GetObjects()) != 1 {
+				d.t.Errorf("a read of %s at version %s has %d objects: %v", namespace, version, len(list.GetObjects()), err)
+			}
+		}
+		maps.Delete(name)
 	}
 }
 

@@ -504,8 +504,8 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 		return known, nil
 	case apierrors.IsForbidden(err):
 		r.warnOnce.Do(func() {
-			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, "+
-				"so it does not know which APIs are aggregated; "+
+			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, " +
+				"so it does not know which APIs are aggregated; " +
 				"only built-in resources and those of CRDs that it may list are cached")
 		})
 		known.defined, err = r.definedResources(ctx)
