@@ -51,7 +51,7 @@ func (c *Cache) Namespaces() []string {
 }
 
 // bytesOfPart estimates the memory that a watcher keeps for each namespace, with its position there.
-const bytesOfPart = 1 << 10
+const bytesOfPart = 5 << 9
 
 // WatcherBytes estimates the memory that a [Watcher] of the cache keeps in addition to that of a watcher of one namespace.
 func (c *Cache) WatcherBytes() int { return (len(c.scopes) - 1) * bytesOfPart }

@@ -385,6 +385,9 @@ func (m *mergedWatcher) merge(i int, batch Batch) Batch {
 			m.only = i
 		}
 	}
+	if len(events) == 0 {
+		return Batch{} // not delivered
+	}
 	merged := batch
 	merged.Events, merged.Position, merged.Freshness = events, m.position(), m.freshness()
 	merged.Through, merged.shared, merged.deletion = merged.Position.through(), nil, Deletion{}

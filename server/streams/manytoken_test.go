@@ -1,11 +1,13 @@
 package streams
 
 import (
+	"encoding/base64"
 	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/internal/servertest"
 	"github.com/kubeconnect/kubeconnect/server/tokens"
 )
@@ -31,6 +33,34 @@ func FuzzManyToken(f *testing.F) {
 			t.Errorf("%q is %q", token, parts)
 		}
 	})
+}
+
+// TestManyToken_FitsIntoARequest is about watches with long tokens, such as those of many namespaces.
+func TestManyToken_FitsIntoARequest(t *testing.T) {
+	long := base64.RawURLEncoding.EncodeToString(make([]byte, 6<<10))
+	short := tokensOf(servertest.Deployments, watchOf(unchanged)).Write(somePosition())
+	watches := append(slices.Repeat([]string{long}, maxWatches-1), short)
+	token := tokens.Join(watches)
+	if len(token) > bounds.MaxRequestBytes/2 {
+		t.Errorf("the token has %d bytes", len(token))
+	}
+	parts, err := tokens.Split(token, maxWatches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for i, part := range parts {
+		switch part {
+		case watches[i]:
+			kept++
+		case "":
+		default:
+			t.Errorf("watch %d has another token", i)
+		}
+	}
+	if kept < 15 || parts[0] != long || parts[maxWatches-1] != short {
+		t.Errorf("%d tokens are kept; the last is %q", kept, parts[maxWatches-1])
+	}
 }
 
 func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {

@@ -13,10 +13,19 @@ import (
 // token of each watch, decoded from base64url, which is empty if there is none; and a checksum.
 const manyTokenFormat = 2
 
+// maxJoinedBytes bounds the token of several watches, so that a request can have it, which is bounded too. The tokens of watches
+// of many namespaces, and of long pages, are long.
+const maxJoinedBytes = 96 << 10
+
+// Join returns the token of several watches. If it would be too long, it has no token for those for which there is no
+// place: these begin with their snapshots.
 func Join(tokens []string) string {
 	joined := []byte{manyTokenFormat}
-	for _, token := range tokens {
+	for i, token := range tokens {
 		decoded, _ := tokenBytes(token) // never fails: the token was encoded here
+		if rest := len(tokens) - i - 1; len(joined)+len(decoded)+binary.MaxVarintLen32+rest > maxJoinedBytes {
+			decoded = nil
+		}
 		joined = AppendText(joined, string(decoded))
 	}
 	joined = binary.BigEndian.AppendUint32(joined, crc32.ChecksumIEEE(joined))

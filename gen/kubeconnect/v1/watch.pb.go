@@ -1164,7 +1164,9 @@ type WatchManyResponse struct {
 	// independent.
 	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
 	// The token to resume all watches after this response, also in a response of counts. A watch
-	// that cannot be resumed there begins with its snapshot. Empty if the watches are independent.
+	// that cannot be resumed there begins with its snapshot. So do watches for which the token has
+	// no place: it is bounded to 128 KiB, which about 2000 namespaces that the service caches one
+	// by one fill, counted for each watch. Empty if the watches are independent.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// The response of these counts, instead of the response of a watch.
 	Counts *WatchCountsResponse `protobuf:"bytes,4,opt,name=counts,proto3" json:"counts,omitempty"`

@@ -747,7 +747,9 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
 
   /**
    * The token to resume all watches after this response, also in a response of counts. A watch
-   * that cannot be resumed there begins with its snapshot. Empty if the watches are independent.
+   * that cannot be resumed there begins with its snapshot. So do watches for which the token has
+   * no place: it is bounded to 128 KiB, which about 2000 namespaces that the service caches one
+   * by one fill, counted for each watch. Empty if the watches are independent.
    *
    * @generated from field: string resume_token = 3;
    */
