@@ -179,6 +179,9 @@ func (n Namespaces) Contains(namespace string) bool {
 	return n.All || found
 }
 
+// IsNone reports whether the action is allowed in no namespace.
+func (n Namespaces) IsNone() bool { return !n.All && len(n.Names) == 0 }
+
 // Equal reports whether both are the same.
 func (n Namespaces) Equal(other Namespaces) bool {
 	return n.All == other.All && n.Selected == other.Selected && slices.Equal(n.Names, other.Names)

@@ -258,6 +258,9 @@ func TestAuditLog_HasReadsOfNamespacesThatAreNotCached(t *testing.T) {
 		`"related":{"type":"RELATION_TYPE_SELECTED_BY","resource":"deployments","namespace":"a","name":"web"}}`})
 	s.wantEvents(t, "uncached", "Complete list /v1/pods//a/ 400BadRequest decision=allow namespaces=a",
 		"Complete get apps/v1/deployments//a/web 400BadRequest")
+	s.send(t, loggedCall{procedure: "List", token: "Bearer jane", id: "joined", body: `{"resource":"pods","namespace":"a",` +
+		`"joins":[{"name":"j","type":"JOIN_TYPE_OWNER_OF","resource":"deployments"}]}`})
+	s.wantEvents(t, "joined", "Complete list /v1/pods//a/ 200 decision=allow namespaces=a objects=2") // nothing else is read
 }
 
 func TestAuditLog_EventsNameTheCallerAndItsRequest(t *testing.T) {

@@ -463,6 +463,17 @@ func TestScopes_CallersOutsideAreServedLive(t *testing.T) {
 		if err != nil || first.GetSource() != want {
 			t.Errorf("Watch is from %v, %v", first.GetSource(), err)
 		}
+		joined, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, Joins: []*kubeconnectv1.Join{
+			{Name: "same", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result := joined.GetObjects()[0].GetJoined()[0]; result.GetNotPermitted() != (namespace == outside) || result.GetCount() == 1 != (namespace == inside) {
+			t.Errorf("a join has %v", result)
+		}
+		if namespace == outside {
+			wantWarning(t, joined.GetWarnings(), `join "same": some results are unknown: the service does not cache configmaps in their namespaces`)
+		}
 	}
 	list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
 	if err != nil || !slices.Equal(list.GetNamespaces(), []string{inside}) || len(list.GetWarnings()) != 1 {

@@ -62,22 +62,21 @@ type Lease struct {
 	attempts  int             // to renew the lease, in vain, since it was renewed; see awaitRetry
 }
 
-// RelatedRead is a read of related objects that a stream makes too, if the caller has the permission
-// for it. Without the permission, its scope is empty.
+// RelatedRead is a read of related objects that a stream makes too, as far as its scope goes.
 type RelatedRead struct {
 	request Request
-	scope   auth.Namespaces
+	scope   RelatedScope
 }
 
 // ScopeOf returns the scope of a read of related objects, which the lease includes from then on: each renewal checks it
 // again. The same read is included once, so resolving the joins of a stream again does not make the lease grow.
-func (l *Lease) ScopeOf(ctx context.Context, request Request) (auth.Namespaces, error) {
+func (l *Lease) ScopeOf(ctx context.Context, request Request) (RelatedScope, error) {
 	for _, read := range l.Related {
 		if read.request.isSame(request) {
 			return read.scope, nil
 		}
 	}
-	scope, err := l.rights.ScopeIfAny(ctx, l.Caller.Identity, request)
+	scope, err := l.rights.ScopeOfRelated(ctx, l.Caller.Identity, request)
 	if err == nil {
 		l.Related = append(l.Related, RelatedRead{request, scope})
 	}
@@ -273,7 +272,7 @@ func (l *Lease) review(ctx context.Context, identity auth.Identity) error {
 	// A copy, because the joins and mayContinue compare the reads before with the reads after.
 	related := slices.Clone(l.Related)
 	for i, read := range related {
-		if related[i].scope, err = l.rights.ScopeIfAny(ctx, identity, read.request); err != nil {
+		if related[i].scope, err = l.rights.ScopeOfRelated(ctx, identity, read.request); err != nil {
 			return err
 		}
 	}
@@ -282,11 +281,10 @@ func (l *Lease) review(ctx context.Context, identity auth.Identity) error {
 	return nil
 }
 
-// CoversRelated reports whether the caller still has the permissions that the lease had for reads of
-// related objects. before is Related of this lease at an earlier time, or its begin.
+// CoversRelated reports whether the lease still covers what it covered of reads of related objects. before is Related of this lease at an earlier time, or its begin.
 func (l *Lease) CoversRelated(before []RelatedRead) bool {
 	for i, read := range before {
-		if !Covers(l.Related[i].scope, read.scope) {
+		if !Covers(l.Related[i].scope.Cached, read.scope.Cached) {
 			return false
 		}
 	}

@@ -226,8 +226,7 @@ func (r Permissions) inCaches(ctx context.Context, access Request, scope auth.Na
 	if err != nil || names == nil {
 		return scope, err
 	}
-	cached := intersect(scope, auth.Namespaces{Names: names})
-	cached.Uncached = scope.All || len(cached.Names) < len(scope.Names)
+	cached := among(scope, names)
 	switch {
 	case access.Indivisible:
 		return auth.Namespaces{}, notCached(access.Resource, "all of them")
@@ -235,6 +234,13 @@ func (r Permissions) inCaches(ctx context.Context, access Request, scope auth.Na
 		return auth.Namespaces{}, notCached(access.Resource, "those that you may read")
 	}
 	return cached, nil
+}
+
+// among returns the namespaces of a scope that are among those that are cached.
+func among(scope auth.Namespaces, names []string) auth.Namespaces {
+	cached := intersect(scope, auth.Namespaces{Names: names})
+	cached.Uncached = scope.All || len(cached.Names) < len(scope.Names)
+	return cached
 }
 
 // notCached returns the error for a read of namespaces that are not cached.
@@ -292,13 +298,49 @@ func (r Permissions) permitted(ctx context.Context, identity auth.Identity, acce
 	return scope, nil
 }
 
-// ScopeIfAny is like Scope, but returns no namespaces instead of a Forbidden error.
-func (r Permissions) ScopeIfAny(ctx context.Context, identity auth.Identity, access Request) (auth.Namespaces, error) {
-	scope, err := r.Scope(ctx, identity, access)
-	if apierrors.IsForbidden(err) {
+// RelatedScope are the namespaces of a read of related objects. As for any scope, All means no more than what the read names.
+type RelatedScope struct {
+	Permitted auth.Namespaces // those in which the caller has the permission
+	Cached    auth.Namespaces // those of them that are cached: what is read
+}
+
+// ScopeOfRelated returns the scope of a read of related objects from caches, which is made as far as possible: without
+// a permission, or a cache, the scope has fewer namespaces, or none. The two parts show which of both is missing.
+//
+// The read is noted for the audit log if the caller is not allowed to make it, and if anything is read.
+func (r Permissions) ScopeOfRelated(ctx context.Context, identity auth.Identity, access Request) (RelatedScope, error) {
+	permitted, err := r.permitted(ctx, identity, access)
+	scope := RelatedScope{Permitted: permitted, Cached: permitted}
+	if err == nil && r.cached != nil {
+		scope.Cached, err = r.cachedPart(ctx, access, permitted)
+	}
+	switch {
+	case err != nil:
+		access.note(ctx, call.Read{Err: err})
+		if apierrors.IsForbidden(err) {
+			err = nil
+		}
+		return RelatedScope{}, err
+	case !scope.Cached.IsNone():
+		access.note(ctx, call.Read{Scope: scope.Cached})
+	}
+	return scope, nil
+}
+
+// cachedPart returns the part of a scope that is cached. Unlike inCaches, it is for reads of one namespace too.
+func (r Permissions) cachedPart(ctx context.Context, access Request, scope auth.Namespaces) (auth.Namespaces, error) {
+	names, err := r.cached.Namespaces(ctx, access.Resource)
+	switch {
+	case err != nil:
+		return auth.Namespaces{}, err
+	case names == nil:
+	case access.Resource.Namespaced && access.Namespace == "":
+		scope = among(scope, names)
+	case !slices.Contains(names, access.Namespace): // also without namespaces: then names is empty
 		return auth.Namespaces{}, nil
 	}
-	return scope, err
+	scope.Selected = r.cached.Selected(access.Resource)
+	return scope, nil
 }
 
 // allowed returns the namespaces in which an identity has a permission of a read: some of them only for a read that spans

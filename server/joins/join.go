@@ -24,18 +24,29 @@ type Related struct {
 	Resource informerhub.Resource
 	// Cache has the objects; nil if there are no namespaces.
 	Cache *informerhub.Cache
-	// Namespaces are those in which the caller can list the objects, sorted. Nil is all of them, and
-	// empty is none.
+	// Namespaces are those whose objects are read: the caller can list them there, and they are cached. They are sorted. Nil is
+	// all of them, and empty is none.
 	Namespaces []string
+	// Permitted are those in which the caller can list the objects, whether or not they are cached, in the same form.
+	Permitted []string
 }
 
-// permits reports whether the caller can list the objects that may be related to a row, or some of
-// them if the row is in no namespace.
-func (r Related) permits(row *informerhub.Object) bool {
-	if r.Namespaces == nil || row.Namespace() == "" {
-		return r.Namespaces == nil || len(r.Namespaces) > 0
+// reads reports whether the objects that may be related to a row are read, or some of them if the row is in no namespace.
+func (r Related) reads(row *informerhub.Object) bool { return includes(r.Namespaces, row) }
+
+// unread returns why the objects that may be related to a row are not read.
+func (r Related) unread(row *informerhub.Object) *unreadError {
+	return &unreadError{
+		resource: r.Resource.GroupResource(), inNamespace: r.Resource.Namespaced && row.Namespace() != "", permitted: includes(r.Permitted, row),
 	}
-	_, found := slices.BinarySearch(r.Namespaces, row.Namespace())
+}
+
+// includes reports whether namespaces include that of a row, or are any at all if the row is in none.
+func includes(namespaces []string, row *informerhub.Object) bool {
+	if namespaces == nil || row.Namespace() == "" {
+		return namespaces == nil || len(namespaces) > 0
+	}
+	_, found := slices.BinarySearch(namespaces, row.Namespace())
 	return found
 }
 
@@ -66,9 +77,9 @@ type Relation interface {
 	begin(*Page, Related) finder
 }
 
-// finder finds the objects that are related to a row, in order of namespace and name. The caller
-// can list objects in the row's namespace. It returns errFull if the page ends before the row, and a
-// *refusedError if the caller cannot list an owner between. It is owned by a page.
+// finder finds the objects that are related to a row, in order of namespace and name. They are read in the row's
+// namespace. It returns errFull if the page ends before the row, and an *unreadError if an owner between is not read. It is owned
+// by a page.
 type finder interface {
 	find(ctx context.Context, row *informerhub.Object) ([]*informerhub.Object, error)
 }

@@ -25,10 +25,10 @@ type joining struct {
 	knownBytes int
 
 	// For warnings:
-	refused  map[schema.GroupResource]bool // resources that the caller cannot list; true if they are namespaced
-	invalid  noted                         // rows with an invalid selector
-	unvalued noted                         // related objects for which the filter has no value
-	omitted  noted                         // rows whose related objects were too large to be returned
+	unread   map[unreadError]bool
+	invalid  noted // rows with an invalid selector
+	unvalued noted // related objects for which the filter has no value
+	omitted  noted // rows whose related objects were too large to be returned
 }
 
 // known is what a join has found out about a related object.
@@ -43,25 +43,37 @@ const (
 	knownBytes    = 128
 )
 
-// refusedError reports that the caller cannot list the resource of an owner between.
-type refusedError struct{ resource informerhub.Resource }
+// unreadError reports that the objects of a resource are not read for a row: because the caller cannot list them, or
+// because they are not cached. It is comparable.
+type unreadError struct {
+	resource    schema.GroupResource
+	inNamespace bool // in the namespace of the row
+	permitted   bool // the caller can list them
+}
 
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("%s cannot be listed", e.resource.GroupResource())
+func (e *unreadError) Error() string {
+	where := ""
+	if e.inNamespace {
+		where = " in their namespaces"
+	}
+	if e.permitted {
+		return fmt.Sprintf("some results are unknown: the service does not cache %s%s", e.resource, where)
+	}
+	return fmt.Sprintf("some results are not permitted: you may not list %s%s", e.resource, where)
 }
 
 // result returns the result of the join for a row. left is the number of bytes of related objects
 // that the row can still have.
 func (j *joining) result(ctx context.Context, row *informerhub.Object, left *int) (encode.Joined, error) {
-	if !j.Related.permits(row) {
-		return j.refuse(j.Related.Resource), nil
+	if !j.Related.reads(row) {
+		return j.unknown(j.Related.unread(row)), nil
 	}
 	objects, err := j.finder.find(ctx, row)
-	var refused *refusedError
+	var unread *unreadError
 	var invalid *invalidError
 	switch {
-	case errors.As(err, &refused):
-		return j.refuse(refused.resource), nil
+	case errors.As(err, &unread):
+		return j.unknown(unread), nil
 	case errors.As(err, &invalid):
 		j.invalid.add(row, err)
 	case err != nil:
@@ -70,9 +82,9 @@ func (j *joining) result(ctx context.Context, row *informerhub.Object, left *int
 	return j.resultOf(ctx, row, objects, left)
 }
 
-// refuse returns the result for a row whose related objects the caller cannot list.
-func (j *joining) refuse(resource informerhub.Resource) encode.Joined {
-	j.refused[resource.GroupResource()] = resource.Namespaced
+// unknown returns the result for a row whose related objects are not read.
+func (j *joining) unknown(reason *unreadError) encode.Joined {
+	j.unread[*reason] = true
 	return encode.Joined{Name: j.Name, NotPermitted: true}
 }
 

@@ -99,13 +99,13 @@ func TestReference_IdentifiesItsObject(t *testing.T) {
 	}
 }
 
-func TestRelated_PermitsNamespaces(t *testing.T) {
+func TestRelated_ReadsNamespaces(t *testing.T) {
 	in := func(namespace string) *informerhub.Object {
 		return objecttest.WidgetObject(t, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":%q}}`, namespace))
 	}
 	for _, test := range []struct {
 		namespaces []string
-		permitted  string // of the namespaces a, b and none
+		read       string // of the namespaces a, b and none
 	}{
 		{nil, "a,b,none"},
 		{[]string{}, ""},
@@ -113,12 +113,12 @@ func TestRelated_PermitsNamespaces(t *testing.T) {
 	} {
 		var got []string
 		for _, namespace := range []string{"a", "b", ""} {
-			if (Related{Namespaces: test.namespaces}).permits(in(namespace)) {
+			if (Related{Namespaces: test.namespaces}).reads(in(namespace)) {
 				got = append(got, map[string]string{"": "none"}[namespace]+namespace)
 			}
 		}
-		if strings.Join(got, ",") != test.permitted {
-			t.Errorf("with %v: %q, want %q", test.namespaces, got, test.permitted)
+		if strings.Join(got, ",") != test.read {
+			t.Errorf("with %v: %q, want %q", test.namespaces, got, test.read)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *Page) Unfollowed(ctx context.Context, rows []*informerhub.Object) ([]sc
 					return nil, err
 				}
 			}
-			if !owners.related.permits(row) {
+			if !owners.related.reads(row) {
 				continue
 			}
 			_, _ = owners.follow(row, func(kind schema.GroupKind) {
@@ -78,8 +78,8 @@ func (f *ownerFinder) find(_ context.Context, row *informerhub.Object) ([]*infor
 	return []*informerhub.Object{owner}, nil
 }
 
-// follow returns the nearest owner of a row; nil if there is none. It calls unfollowed with a kind
-// that may lead to it, but is not known to be followed.
+// follow returns the nearest owner of a row; nil if there is none, and an *unreadError if it is unknown. It calls unfollowed with a
+// kind that may lead to it, but is not known to be followed.
 func (f *ownerFinder) follow(row *informerhub.Object, unfollowed func(schema.GroupKind)) (*informerhub.Object, error) {
 	for range maxOwnerLevels {
 		owner, ok := row.Controller()
@@ -92,10 +92,10 @@ func (f *ownerFinder) follow(row *informerhub.Object, unfollowed func(schema.Gro
 		case !known:
 			unfollowed(kind)
 			return nil, nil
-		case between == nil:
+		case between == nil, f.related.Resource.Namespaced && !between.Resource.Namespaced: // which has no namespaced owner
 			return nil, nil
-		case !between.permits(row):
-			return nil, &refusedError{between.Resource}
+		case !between.reads(row):
+			return nil, between.unread(row)
 		}
 		if row = between.owner(row, owner, true); row == nil {
 			return nil, nil

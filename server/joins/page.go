@@ -45,7 +45,7 @@ func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *
 	for _, join := range joins {
 		p.joins = append(p.joins, &joining{
 			Join: join, page: p, finder: join.Relation.begin(p, join.Related),
-			known: make(map[*informerhub.Object]known), refused: make(map[schema.GroupResource]bool),
+			known: make(map[*informerhub.Object]known), unread: make(map[unreadError]bool),
 		})
 	}
 	return p
@@ -124,14 +124,14 @@ func (p *Page) examine(ctx context.Context) error {
 	return fairqueue.Yield(ctx)
 }
 
-// Identity identifies the resources that the joins of a page read, and the namespaces that the caller
-// can list them in. It is comparable.
+// Identity identifies the resources that the joins of a page read, the namespaces that they are read in, and why they are not read in
+// others. It is comparable.
 type Identity struct{ joined, between listkey.Key[relatedKey] }
 
 type relatedKey struct {
-	resource   informerhub.Resource
-	cache      *informerhub.Cache
-	namespaces listkey.Key[string]
+	resource              informerhub.Resource
+	cache                 *informerhub.Cache
+	namespaces, permitted listkey.Key[string]
 }
 
 // Identity returns the identity of what the page reads.
@@ -149,5 +149,5 @@ func (p *Page) Identity() Identity {
 }
 
 func (r Related) key() relatedKey {
-	return relatedKey{r.Resource, r.Cache, listkey.Of(r.Namespaces)}
+	return relatedKey{r.Resource, r.Cache, listkey.Of(r.Namespaces), listkey.Of(r.Permitted)}
 }

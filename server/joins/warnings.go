@@ -1,12 +1,8 @@
 package joins
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
@@ -42,13 +38,10 @@ func (n *noted) text(format string) string {
 
 // warnings returns the join's warnings, each with its name.
 func (j *joining) warnings() (warnings []string) {
-	for _, resource := range slices.SortedFunc(maps.Keys(j.refused), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
-		where := ""
-		if j.refused[resource] {
-			where = " in their namespaces"
-		}
-		warnings = append(warnings, fmt.Sprintf("join %q: some results are not permitted: you may not list %s%s", j.Name, resource, where))
+	for reason := range j.unread {
+		warnings = append(warnings, fmt.Sprintf("join %q: %v", j.Name, &reason))
 	}
+	slices.Sort(warnings)
 	for _, text := range []string{
 		j.invalid.text("%d objects have an invalid selector, and no related objects"),
 		j.unvalued.text("the filter has no value for %d related objects, which are left out"),

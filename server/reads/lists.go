@@ -266,8 +266,8 @@ func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) er
 	if len(params.joins) == 0 {
 		return nil
 	}
-	list.relater = l.snapshots.Relater(params.Selection, list.resource, func(ctx context.Context, read access.Request) (auth.Namespaces, error) {
-		return l.permissions.ScopeIfAny(ctx, call.IdentityFrom(ctx), read)
+	list.relater = l.snapshots.Relater(params.Selection, list.resource, func(ctx context.Context, read access.Request) (access.RelatedScope, error) {
+		return l.permissions.ScopeOfRelated(ctx, call.IdentityFrom(ctx), read)
 	})
 	resolved, err := list.relater.ResolveAll(ctx, params.joins)
 	list.joined = joins.NewPage(resolved, budget.ReserveMore)

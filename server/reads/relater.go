@@ -24,7 +24,8 @@ import (
 // goroutine of a stream.
 //
 // It reads nothing of the related objects. It finds their caches, and the namespaces in which the caller can list them; the
-// joins read no more than that. A resource that the caller cannot list counts as empty, so a join does not reveal its objects.
+// joins read no more than that. A resource that the caller cannot list, or that is not cached, counts as empty in its results, which
+// say so: a join does not reveal its objects.
 // Kinds of owners are found only when objects name them: see FollowOwners.
 type Relater struct {
 	// Set once.
@@ -33,9 +34,8 @@ type Relater struct {
 	snapshots *Snapshots
 	params    Selection
 	listed    informerhub.Resource
-	// scope returns the namespaces that a read of related objects can cover; none without the
-	// permission.
-	scope func(context.Context, access.Request) (auth.Namespaces, error)
+	// scope returns the namespaces that a read of related objects covers.
+	scope func(context.Context, access.Request) (access.RelatedScope, error)
 
 	// What was resolved so far. It only grows.
 	Caches   []*informerhub.Cache // that the joins read; a cache that two joins read is in it twice
@@ -46,7 +46,9 @@ type Relater struct {
 }
 
 // Relater returns a relater of joins to the objects of a resource.
-func (s *Snapshots) Relater(params Selection, listed informerhub.Resource, scope func(context.Context, access.Request) (auth.Namespaces, error)) *Relater {
+func (s *Snapshots) Relater(
+	params Selection, listed informerhub.Resource, scope func(context.Context, access.Request) (access.RelatedScope, error),
+) *Relater {
 	return &Relater{Hub: s.hub, Targets: s.targets, snapshots: s, params: params, listed: listed, scope: scope}
 }
 
@@ -98,10 +100,10 @@ func MergeFreshness(a, b informerhub.Freshness) informerhub.Freshness {
 	return merged
 }
 
-// resolve resolves a join. Only a cached resource can be joined: related objects are looked up by an index, for every object of a
-// page.
+// resolve resolves a join. Only a resource that can be cached can be joined: related objects are looked up by an index, for every
+// object of a page. Where it is not cached now, related objects are unknown.
 func (r *Relater) resolve(ctx context.Context, join JoinParams) (joins.Join, error) {
-	return target.OnCached(ctx, r.Targets, join.resource, r.params.Namespace, func(resource informerhub.Resource) (joins.Join, error) {
+	return target.OnResource(ctx, r.Targets, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
 		if !resource.Cacheable() {
 			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
 		}
@@ -129,11 +131,12 @@ func (r *Relater) related(ctx context.Context, join string, resource informerhub
 	if err != nil {
 		return joins.Related{}, err
 	}
+	related := joins.Related{Resource: resource, Namespaces: access.Restriction(scope.Cached), Permitted: access.Restriction(scope.Permitted)}
 	// Without permission no cache is started, so that a caller cannot make the service cache what it cannot read.
-	if !scope.All && len(scope.Names) == 0 {
-		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
+	if scope.Cached.IsNone() {
+		return related, nil
 	}
-	cache, err := access.Cache(ctx, r.Hub, read, scope)
+	cache, err := access.Cache(ctx, r.Hub, read, scope.Cached)
 	if err != nil {
 		return joins.Related{}, err
 	}
@@ -141,19 +144,25 @@ func (r *Relater) related(ctx context.Context, join string, resource informerhub
 		return joins.Related{}, err
 	}
 	r.Caches = append(r.Caches, cache)
-	r.warnOfCoverage(join, read, scope)
-	return joins.Related{Resource: resource, Cache: cache, Namespaces: access.Restriction(scope)}, nil
+	r.warnOfCoverage(join, read, scope.Cached)
+	related.Cache = cache
+	return related, nil
 }
 
-// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects. Objects of namespaced resources
-// are related within their namespace, whose coverage the response names already.
+// warnOfCoverage warns if only a part of the related objects is cached, and if the objects of only some namespaces are joined to
+// cluster-scoped objects. Objects of namespaced resources are related within their namespace: their results say where nothing is read.
+// Cluster-scoped objects have no namespaced owners.
 func (r *Relater) warnOfCoverage(join string, read access.Request, scope auth.Namespaces) {
-	if r.listed.Namespaced {
-		return
+	prefix := fmt.Sprintf("join %q", join)
+	if join == "" {
+		prefix = "joins of owners"
+	}
+	if r.listed.Namespaced || join == "" {
+		scope = auth.Namespaces{All: true, Selected: scope.Selected}
 	}
 	_, warnings := access.Coverage(read, scope)
 	for _, warning := range warnings {
-		r.warnings = append(r.warnings, fmt.Sprintf("join %q: %s", join, warning))
+		r.warnings = append(r.warnings, prefix+": "+warning)
 	}
 }
 
@@ -248,8 +257,8 @@ func (r *Relater) FollowOwners(ctx context.Context, page *joins.Page, rows []*in
 	}
 }
 
-// Follow adds the resources of owners of some kinds to a page. A kind that is not served, not cached, or above maxOwnerKinds is
-// added without a resource, so that it is not asked for again: owners behind it are not found.
+// Follow adds the resources of owners of some kinds to a page. A kind that is not served, or above maxOwnerKinds, is added without
+// a resource, so that it is not asked for again: owners behind it are not found. Owners behind one that is not cached are unknown.
 func (r *Relater) Follow(ctx context.Context, page *joins.Page, kinds []schema.GroupKind) error {
 	resources, err := r.resolveKinds(ctx, kinds)
 	if err != nil {
@@ -257,21 +266,20 @@ func (r *Relater) Follow(ctx context.Context, page *joins.Page, kinds []schema.G
 	}
 	for _, kind := range kinds {
 		resource, served := resources[kind]
-		if !served || !resource.Cacheable() || r.isManyKinds() {
+		if !served || resource.Cacheable() && r.isManyKinds() {
 			page.Follow(kind, nil)
 			continue
 		}
-		related, err := target.OnCached(ctx, r.Targets, qualified(resource), r.params.Namespace, func(resource informerhub.Resource) (*joins.Related, error) {
+		related, err := target.OnResource(ctx, r.Targets, qualified(resource), func(resource informerhub.Resource) (joins.Related, error) {
 			if !resource.Cacheable() {
-				return nil, nil
+				return joins.Related{Resource: resource, Namespaces: []string{}}, nil
 			}
-			related, err := r.related(ctx, "", resource)
-			return &related, err
+			return r.related(ctx, "", resource)
 		})
 		if err != nil {
 			return err
 		}
-		page.Follow(kind, related)
+		page.Follow(kind, &related)
 	}
 	return nil
 }

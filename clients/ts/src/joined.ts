@@ -9,8 +9,8 @@ export interface Joined {
   /** The related objects with the `fields` of the join, at most its `limit`; none without fields. */
   readonly objects: readonly ObjectState<KubeValue>[];
   /**
-   * Whether the caller is allowed to see the related objects. If not, there are none here, and a
-   * warning of the response has the reason.
+   * Whether the caller is allowed to list the related objects, and the service caches them. If not,
+   * there are none here, and a warning of the response has the reason.
    */
   readonly permitted: boolean;
 }

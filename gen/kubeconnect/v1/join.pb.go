@@ -40,9 +40,10 @@ const (
 	JoinType_JOIN_TYPE_NAMES JoinType = 2
 	// The nearest owner that is of `resource`: the deployment of a pod, through its replica
 	// set. Only the owner that is the controller is followed, on each level, and at most five
-	// levels. An owner between of a resource that is not cached ends the search. Owners between
-	// of at most 16 kinds are followed, and at most 64 kinds are looked up; a warning reports if
-	// there are more. INVALID_ARGUMENT if only the related resource is namespaced.
+	// levels. Behind an owner of a resource that is not cached, the owner is not known: see
+	// JoinedObjects.not_permitted. Owners between of at most 16 kinds are followed, and at most
+	// 64 kinds are looked up; a warning reports if there are more. INVALID_ARGUMENT if only the
+	// related resource is namespaced.
 	JoinType_JOIN_TYPE_OWNER_OF JoinType = 3
 	// The objects that the row's own selector selects: the pods of a deployment or service.
 	// Those of a namespaced row are in its namespace. A row without a selector has none.
@@ -104,8 +105,8 @@ func (JoinType) EnumDescriptor() ([]byte, []int) {
 }
 
 // Join adds the related objects of another resource to each object of a list, or of the page of
-// a watch. The caller must be allowed to list the other resource: see
-// JoinedObjects.not_permitted. The result is in Object.joined.
+// a watch. The caller must be allowed to list the other resource, and the service must cache
+// it: see JoinedObjects.not_permitted. The result is in Object.joined.
 //
 // In a list, the rows are those of the list's snapshot. Related objects are read from the cache
 // when the page is made, and each has its own version: it can be newer or older than the list's,
@@ -123,8 +124,9 @@ type Join struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How the related objects relate to the row. Required.
 	Type JoinType `protobuf:"varint,2,opt,name=type,proto3,enum=kubeconnect.v1.JoinType" json:"type,omitempty"`
-	// The resource of the related objects, in kubectl's syntax. INVALID_ARGUMENT if it is not
-	// cached. Required.
+	// The resource of the related objects, in kubectl's syntax. INVALID_ARGUMENT if it is never
+	// cached: the operator has excluded it, an aggregated API serves it, or it cannot be
+	// watched. If the service caches only some of its objects, a warning reports it. Required.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The path of the names, as in GetRequest.fields. Required for NAMED_BY and NAMES, not
 	// allowed for other types. Values that are not strings name nothing. The first 1,000 values

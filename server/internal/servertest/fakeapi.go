@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
@@ -100,11 +102,7 @@ func (api *FakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	if api.Slow != nil {
 		<-api.Slow
 	}
-	objects := api.Objects
-	if api.Of != nil {
-		objects = api.Of[path.Base(r.URL.Path)]
-	}
-	for _, object := range objects {
+	for _, object := range api.ObjectsAt(r.URL.Path) {
 		send(WatchEvent{"ADDED", object})
 	}
 	bookmark := objecttest.Pod("", 0)
@@ -123,6 +121,23 @@ func (api *FakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// ObjectsAt returns the objects of the resource at a path, and in its namespace if it has one.
+func (api *FakeAPI) ObjectsAt(urlPath string) []any {
+	objects := api.Objects
+	if api.Of != nil {
+		objects = api.Of[path.Base(urlPath)]
+	}
+	_, below, isInNamespace := strings.Cut(urlPath, "/namespaces/")
+	if !isInNamespace {
+		return objects
+	}
+	namespace, _, _ := strings.Cut(below, "/")
+	return slices.DeleteFunc(slices.Clone(objects), func(object any) bool {
+		accessor, err := meta.Accessor(object)
+		return err == nil && accessor.GetNamespace() != namespace
+	})
 }
 
 // WatchEvent is an event of a watch at the API server.

@@ -206,7 +206,8 @@ class JoinedObjects:
     """The related objects in the order of their namespaces and names, with the fields of the join
     and at most its limit. Their ``resource`` is not sent: its fields are ""."""
     not_permitted: bool
-    """Whether the caller is not allowed to see whether there are related objects."""
+    """Whether the related objects are unknown: the caller is not allowed to list them, or the
+    service does not cache them. A warning has the reason."""
 
     @property
     def first(self) -> Object | None:

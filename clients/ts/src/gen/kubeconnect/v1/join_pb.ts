@@ -14,8 +14,8 @@ export const file_kubeconnect_v1_join: GenFile = /*@__PURE__*/
 
 /**
  * Join adds the related objects of another resource to each object of a list, or of the page of
- * a watch. The caller must be allowed to list the other resource: see
- * JoinedObjects.not_permitted. The result is in Object.joined.
+ * a watch. The caller must be allowed to list the other resource, and the service must cache
+ * it: see JoinedObjects.not_permitted. The result is in Object.joined.
  *
  * In a list, the rows are those of the list's snapshot. Related objects are read from the cache
  * when the page is made, and each has its own version: it can be newer or older than the list's,
@@ -46,8 +46,9 @@ export type Join = Message<"kubeconnect.v1.Join"> & {
   type: JoinType;
 
   /**
-   * The resource of the related objects, in kubectl's syntax. INVALID_ARGUMENT if it is not
-   * cached. Required.
+   * The resource of the related objects, in kubectl's syntax. INVALID_ARGUMENT if it is never
+   * cached: the operator has excluded it, an aggregated API serves it, or it cannot be
+   * watched. If the service caches only some of its objects, a warning reports it. Required.
    *
    * @generated from field: string resource = 3;
    */
@@ -134,9 +135,10 @@ export enum JoinType {
   /**
    * The nearest owner that is of `resource`: the deployment of a pod, through its replica
    * set. Only the owner that is the controller is followed, on each level, and at most five
-   * levels. An owner between of a resource that is not cached ends the search. Owners between
-   * of at most 16 kinds are followed, and at most 64 kinds are looked up; a warning reports if
-   * there are more. INVALID_ARGUMENT if only the related resource is namespaced.
+   * levels. Behind an owner of a resource that is not cached, the owner is not known: see
+   * JoinedObjects.not_permitted. Owners between of at most 16 kinds are followed, and at most
+   * 64 kinds are looked up; a warning reports if there are more. INVALID_ARGUMENT if only the
+   * related resource is namespaced.
    *
    * @generated from enum value: JOIN_TYPE_OWNER_OF = 3;
    */

@@ -144,12 +144,14 @@ export type JoinedObjects = Message<"kubeconnect.v1.JoinedObjects"> & {
   objects: Object$[];
 
   /**
-   * Whether the caller is not allowed to see whether there are related objects: because the
+   * Whether it is not known whether there are related objects. There are two reasons: the
    * caller is not allowed to list the related resource in the object's namespace or, for a
-   * cluster-scoped one, at all; or, for OWNER_OF, the resource of an owner between. A warning
-   * of the response contains the resource. The related objects of a cluster-scoped object
-   * are those in the namespaces in which the caller is allowed to list them; a warning
-   * reports if these are not all.
+   * cluster-scoped one, at all; or the service does not cache the resource there, because the
+   * service itself is not allowed to list it, or limited to other namespaces. For OWNER_OF the
+   * same holds for the resource of an owner between. A warning of the response contains the
+   * resource and the reason. The related objects of a cluster-scoped object are those in the
+   * namespaces in which the caller is allowed to list them and the service caches them; a
+   * warning reports if these are not all.
    *
    * @generated from field: bool not_permitted = 4;
    */
