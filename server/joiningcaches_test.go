@@ -1,13 +1,16 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -237,3 +240,55 @@ func TestJoins_ClusterScopedOwnersLeadToNoNamespacedOnes(t *testing.T) {
 		t.Errorf("got %s, and the warnings %q", text, got.GetWarnings())
 	}
 }
+
+// TestLiveJoins_FollowWhatIsCached watches a page while the service loses the related resource, then the caller the permission for it.
+func TestLiveJoins_FollowWhatIsCached(t *testing.T) {
+	t.Parallel()
+	rights, scopes := everything(), &changingScopes{}
+	s := newServiceWithHub(t, liveJoinedAPI(), Config{Edge: edge.Config{Authenticator: rights}, Authorizer: rights, Recheck: time.Hour}, informerhub.Options{Scopes: scopes})
+	c := watchJoined(t, s, &kubeconnectv1.WatchRequest{Resource: "deployments", Limit: 1, Encoding: asJSON, Joins: []*kubeconnectv1.Join{
+		{Name: "j", Type: selectedOf, Resource: "pods"}}})
+	c.until("web j=2")
+	rights.Change(func() { scopes.set(cachedIn{"pods": {"b"}}) })
+	c.until("web j=0 not permitted")
+	c.untilWarned(`join "j": some results are unknown: the service does not cache pods in their namespaces`)
+	rights.Change(func() { rights.Of = map[string]auth.Namespaces{"deployments": {All: true}} })
+	c.untilWarned(`join "j": some results are not permitted: you may not list pods in their namespaces`) // without a change of the row
+	rights.Change(func() { rights.Of = nil; scopes.set(nil) })
+	c.until("web j=2")
+	if c.resets != 1 {
+		t.Errorf("the stream was reset %d times", c.resets)
+	}
+}
+
+// untilWarned receives until the stream has sent a warning, which can have come with the last response.
+func (c *liveJoined) untilWarned(want string) {
+	c.t.Helper()
+	for !slices.Contains(c.last, want) {
+		response := receive(c.t, c.stream)
+		c.apply(response)
+		c.last = append(c.last, response.GetWarnings()...)
+	}
+}
+
+// changingScopes are namespaces that are cached, and that a test changes.
+type changingScopes struct {
+	mu  sync.Mutex
+	now cachedIn
+}
+
+func (s *changingScopes) set(now cachedIn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+}
+
+func (s *changingScopes) Namespaces(ctx context.Context, resource informerhub.Resource) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.Namespaces(ctx, resource)
+}
+
+func (s *changingScopes) Denied(informerhub.Resource) {}
+
+func (s *changingScopes) Changed() <-chan struct{} { return nil }

@@ -354,7 +354,7 @@ func (p *livePage) batch(content pageContent) informerhub.Batch {
 	}
 	// After a part, the state is due even if the rest of the page has become the same meanwhile.
 	p.setState(content, len(batch.Events) > 0 || !whole)
-	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
+	if last, ok := p.lastEvent(content, len(batch.Events) > 0, len(batch.Warnings) > 0); ok {
 		version := content.at.Version
 		if last == informerhub.Bookmark {
 			version = content.at.Position.Version // other deletions at the version of the page may follow
@@ -379,14 +379,14 @@ func (p *livePage) setState(content pageContent, changed bool) {
 // lastEvent returns the type of the event without an object that ends a batch of a whole page; false
 // if it has none.
 //
-// Synced ends the first whole page after a Reset. A Bookmark carries what no other event does: a state of the page that has
-// changed although its objects have not, such as the number of all objects, or that the cache has become stale or current.
-func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
+// Synced ends the first whole page after a Reset. A Bookmark carries what no other event does: a state of the page, or warnings, that
+// have changed although its objects have not, such as the number of all objects, or that the cache has become stale or current.
+func (p *livePage) lastEvent(content pageContent, changed, warns bool) (informerhub.EventType, bool) {
 	switch {
 	case p.syncing:
 		p.syncing = false
 		return informerhub.Synced, true
-	case p.changedState != nil && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= BookmarkInterval:
+	case (p.changedState != nil || warns) && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= BookmarkInterval:
 		return informerhub.Bookmark, true
 	}
 	return 0, false
