@@ -16,7 +16,10 @@ export interface Aggregate<F extends AggregateFunction = AggregateFunction> {
   readonly path: string;
 }
 
-/** Adds up the numbers and quantities ("500m", "2Gi") of a path, exactly. */
+/**
+ * Adds up the numbers and quantities ("500m", "2Gi") of a path, exactly. A string counts as
+ * Kubernetes reads quantities: rounded to billionths, away from 0.
+ */
 export function sum(path: string): Aggregate<"sum"> {
   return { function: "sum", path };
 }

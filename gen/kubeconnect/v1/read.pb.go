@@ -28,7 +28,9 @@ type AggregateFunction int32
 const (
 	// INVALID_ARGUMENT: there is no default.
 	AggregateFunction_AGGREGATE_FUNCTION_UNSPECIFIED AggregateFunction = 0
-	// The sum of the numbers and quantities ("500m", "2Gi"), exactly.
+	// The sum of the numbers and quantities ("500m", "2Gi"), exactly. A string counts as the
+	// quantity that Kubernetes reads in it, which is a multiple of a billionth: of other values
+	// the next multiple away from 0, so "0.2539560016022264" counts as 0.253956002.
 	AggregateFunction_AGGREGATE_FUNCTION_SUM AggregateFunction = 1
 	// The sum divided by the number of values that were added up.
 	AggregateFunction_AGGREGATE_FUNCTION_AVERAGE AggregateFunction = 2
@@ -1095,9 +1097,9 @@ type AggregateResult struct {
 	// the object, such as "500m"; only the characters in the first 1,024 bytes of a longer
 	// string. Null if there is no value.
 	Value *structpb.Value `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// The exact result as a decimal number, such as "0.1" or "12884901888". An AVERAGE that
-	// has more digits is rounded to 20 after the decimal point. Empty if the result is not a
-	// number or quantity.
+	// The exact result as a decimal number, such as "0.1" or "12884901888", of the values as
+	// AggregateFunction counts them. An AVERAGE that has more digits is rounded to 20 after the
+	// decimal point. Empty if the result is not a number or quantity.
 	Exact string `protobuf:"bytes,2,opt,name=exact,proto3" json:"exact,omitempty"`
 	// The number of values that are included.
 	ValueCount int64 `protobuf:"varint,3,opt,name=value_count,json=valueCount,proto3" json:"value_count,omitempty"`

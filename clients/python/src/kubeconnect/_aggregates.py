@@ -34,7 +34,8 @@ class Aggregate:
 
 class Sum(Aggregate):
     """The sum of the numbers and quantities ("500m", "2Gi") at a path:
-    ``Sum("spec.containers[*].resources.requests.cpu")``.
+    ``Sum("spec.containers[*].resources.requests.cpu")``. A string counts as Kubernetes reads
+    quantities: rounded to billionths, away from 0.
     """
 
     _function = pb.AGGREGATE_FUNCTION_SUM

@@ -727,9 +727,9 @@ export type AggregateResult = Message<"kubeconnect.v1.AggregateResult"> & {
   value?: Value | undefined;
 
   /**
-   * The exact result as a decimal number, such as "0.1" or "12884901888". An AVERAGE that
-   * has more digits is rounded to 20 after the decimal point. Empty if the result is not a
-   * number or quantity.
+   * The exact result as a decimal number, such as "0.1" or "12884901888", of the values as
+   * AggregateFunction counts them. An AVERAGE that has more digits is rounded to 20 after the
+   * decimal point. Empty if the result is not a number or quantity.
    *
    * @generated from field: string exact = 2;
    */
@@ -772,7 +772,9 @@ export enum AggregateFunction {
   UNSPECIFIED = 0,
 
   /**
-   * The sum of the numbers and quantities ("500m", "2Gi"), exactly.
+   * The sum of the numbers and quantities ("500m", "2Gi"), exactly. A string counts as the
+   * quantity that Kubernetes reads in it, which is a multiple of a billionth: of other values
+   * the next multiple away from 0, so "0.2539560016022264" counts as 0.253956002.
    *
    * @generated from enum value: AGGREGATE_FUNCTION_SUM = 1;
    */
