@@ -66,7 +66,7 @@ type Options struct {
 
 // Selected limits the cache of a resource to the objects that selectors match.
 type Selected struct {
-	// Resource is the plural name of the resource, with its group or for every group.
+	// Resource names the resource, as callers do. A name without a group applies to every group.
 	Resource string
 	// Labels and Fields are selectors in kubectl's syntax. An empty one matches everything.
 	Labels, Fields string
@@ -279,7 +279,7 @@ func (h *Hub) scopesOf(resource Resource, names []string) []reflected {
 // selected returns the part of a resource that is cached, without a namespace.
 func (h *Hub) selected(resource Resource) (all scope) {
 	for _, one := range h.options.Select {
-		if one.Resource == resource.Name || one.Resource == resource.GroupResource().String() {
+		if h.resolver.Applies(one.Resource, resource) {
 			all.labels, all.fields = joinSelectors(all.labels, one.Labels), joinSelectors(all.fields, one.Fields)
 		}
 	}

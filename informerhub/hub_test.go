@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -534,6 +535,35 @@ func TestUncached_ResourcesHaveNoCache(t *testing.T) {
 	for _, of := range types {
 		if of.Refused != (of.Name == "pods") {
 			t.Errorf("%s: refused %t", of.Name, of.Refused)
+		}
+	}
+}
+
+// TestSelect_NamesAreThoseOfCallers selects objects of a resource by each of its names.
+func TestSelect_NamesAreThoseOfCallers(t *testing.T) {
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	for name, want := range map[string]string{
+		"pods": "pods", "Pods": "pods", "pod": "pods", "Pod": "pods", "po": "pods", "pods.v1": "pods", "Po.v1": "pods",
+		"widgets": "widgets.example.com", "Widget.example.com": "widgets.example.com", "widgets.v1.example.com": "widgets.example.com",
+		"widgets.example": "widgets.example.com", // the beginning of a group, which kubectl accepts
+		"nosuch":          "", "pods.example.com": "",
+	} {
+		hub, err := New(api.Config(), Options{Select: []Selected{{Resource: name, Labels: "a=b"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(hub.Close)
+		if selected := hub.Selected(pods); (selected != "") != (want == "pods" && !slices.Contains([]string{"po", "Po.v1"}, name)) {
+			t.Errorf("%s, before discovery was read: %q of pods are cached", name, selected)
+		}
+		for _, one := range []string{"pods", "widgets.example.com"} {
+			resource, err := hub.Resolver().Resolve(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if selected := hub.Selected(resource); selected != map[bool]string{true: "a=b"}[one == want] {
+				t.Errorf("%s: %q of %s are cached", name, selected, one)
+			}
 		}
 	}
 }

@@ -584,7 +584,7 @@ func TestSelect_CachesAPart(t *testing.T) {
 	configMaps := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 	configMaps.Create("ours", kit.Labels{"team": "shop"})
 	configMaps.Create("theirs", kit.Labels{"team": "blog"})
-	clients := kit.NewReplicas(t, kit.Cluster(t), 1, "--select", "configmaps=team=shop")
+	clients := kit.NewReplicas(t, kit.Cluster(t), 1, "--select", "cm=team=shop")
 	whole := kit.NewReplicas(t, kit.Cluster(t), 1)
 	list, err := clients[0].List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
 	if err != nil || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetName() != "ours" || len(list.GetWarnings()) != 1 || !strings.Contains(list.GetWarnings()[0], "team=shop") {

@@ -188,16 +188,18 @@ func (r *Resolver) discover() (*Snapshot, error) {
 	served, _ := inOrder(groups, lists)
 	cached := r.options.cachedOf(away)
 	known, ordered := inOrder(withVersions(groups, cached), slices.Concat(lists, cached))
-	return &Snapshot{
+	snapshot := &Snapshot{
 		mapper:     restmapper.NewDiscoveryRESTMapper(known),
 		groups:     served,
 		lists:      ordered,
 		failed:     failed,
 		lastKnown:  away,
-		excluded:   uncachedBy(r.options, ordered),
 		aggregated: aggregated,
 		resolved:   make(map[string]object.Resource),
-	}, nil
+		applied:    make(map[string]map[schema.GroupResource]bool),
+	}
+	snapshot.excluded = uncachedBy(r.options, snapshot.named)
+	return snapshot, nil
 }
 
 // inOrder sorts the results of discovery in the order in which the API server names its groups.

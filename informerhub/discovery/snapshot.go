@@ -29,8 +29,9 @@ type Snapshot struct {
 	excluded  map[schema.GroupResource]bool
 	// aggregated excludes the resources of aggregated APIs from caching, too.
 	aggregated aggregation
-	mu         sync.Mutex // guards resolved
+	mu         sync.Mutex // guards the fields below
 	resolved   map[string]object.Resource
+	applied    map[string]map[schema.GroupResource]bool // see Resolver.Applies
 }
 
 // Serves reports whether a resource is served as described: in its version, with its kind and

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // Options say which resources are cached. The zero value has sensible defaults. Names are in
@@ -39,14 +41,49 @@ func (o Options) cachedOf(lists []*metav1.APIResourceList) (cached []*metav1.API
 // updates its lease every ten seconds, so 10,000 nodes make 1,000 changes a second.
 var uncachedByDefault = []string{"leases.coordination.k8s.io"}
 
-// uncachedBy returns the resources that options exclude from caching.
-func uncachedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
-	excluded := matchingResources(lists, uncachedByDefault)
-	for cached := range matchingResources(lists, options.Cached) {
+// uncachedBy returns the resources that options exclude from caching. named returns the resources that names apply to.
+func uncachedBy(options Options, named func(names ...string) map[schema.GroupResource]bool) map[schema.GroupResource]bool {
+	excluded := named(uncachedByDefault...)
+	for cached := range named(options.Cached...) {
 		delete(excluded, cached)
 	}
-	maps.Copy(excluded, matchingResources(lists, options.Uncached))
+	maps.Copy(excluded, named(options.Uncached...))
 	return excluded
+}
+
+// named returns the resources that the names of an operator apply to: all that a name can match, and the one that a caller finds by
+// it, such as by the beginning of its group.
+func (s *Snapshot) named(names ...string) map[schema.GroupResource]bool {
+	all := matchingResources(s.lists, names)
+	for _, name := range names {
+		if found, err := s.search(name); err == nil {
+			all[found.GroupResource()] = true
+		}
+	}
+	return all
+}
+
+// Applies reports whether a name of an operator, in kubectl's syntax, applies to a resource. A name without a group applies to
+// every group. A short name is known only after discovery was read, as it was for a resource that was resolved.
+func (r *Resolver) Applies(name string, resource object.Resource) bool {
+	itself := metav1.APIResource{Name: resource.Name, SingularName: strings.ToLower(resource.Kind), Kind: resource.Kind}
+	if nameMatches(name, resource.GroupVersion(), itself) {
+		return true
+	}
+	known := r.requests.Last()
+	return known != nil && known.applies(name, resource.GroupResource())
+}
+
+// applies is like Resolver.Applies. The results are remembered, because reads ask again and again for the few names of the settings.
+func (s *Snapshot) applies(name string, resource schema.GroupResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, known := s.applied[name]
+	if !known {
+		found = s.named(name)
+		s.applied[name] = found
+	}
+	return found[resource]
 }
 
 // matchingResources returns the resources of some lists that match names in kubectl's syntax, in

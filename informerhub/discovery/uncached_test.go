@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
@@ -67,12 +68,24 @@ func TestUncached_LeasesAreCachedOnlyIfNamed(t *testing.T) {
 		"others are refused":         {Options{Uncached: []string{"po"}}, []string{"leases.coordination.k8s.io", "pods"}},
 	} {
 		var got []string
-		for resource := range uncachedBy(test.options, lists) {
+		named := func(names ...string) map[schema.GroupResource]bool { return matchingResources(lists, names) }
+		for resource := range uncachedBy(test.options, named) {
 			got = append(got, resource.String())
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v are excluded, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestUncached_NamesWhatCallersName excludes a resource by each name by which callers find it.
+func TestUncached_NamesWhatCallersName(t *testing.T) {
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	for _, name := range []string{"pods", "PODS", "Pod", "po", "pods.v1", "widgets", "Widget", "widget.example.com", "widgets.v1.example.com", "widgets.example"} {
+		resolver := resolverOf(t, api.Config(), Options{Uncached: []string{name}})
+		if resource, err := resolver.Resolve(t.Context(), name); err != nil || resource.Cacheable() {
+			t.Errorf("%q does not exclude what it names, %v: %v", name, resource, err)
 		}
 	}
 }
