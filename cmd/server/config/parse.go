@@ -62,6 +62,11 @@ func Parse(args []string, env lookup, own *pflag.FlagSet) (*Parsed, error) {
 	if err := read.readEnvironment(env); err != nil {
 		return read, err
 	}
+	// An empty list in the configuration file is a decision. An empty flag or variable has lost its value, and all namespaces would be
+	// read.
+	if read.Flags.Changed("namespaces") && len(read.Namespaces) == 0 {
+		return read, read.locate(checkNamespace(""))
+	}
 	if err := read.readConfig(); err != nil {
 		return read, err
 	}

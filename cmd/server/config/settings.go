@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -155,15 +156,30 @@ func (s Settings) checkNamespaces() error {
 			return fmt.Errorf("--select-fields %q: must be RESOURCE=SELECTOR, such as pods=spec.nodeName=node-1", one)
 		}
 	}
-	for _, pattern := range s.Namespaces {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return fmt.Errorf("--namespaces %q: must be the name of a namespace, or a pattern such as team-*", pattern)
+	for _, name := range s.Namespaces {
+		if err := checkNamespace(name); err != nil {
+			return err
 		}
 	}
 	if _, err := labels.Parse(s.NamespaceSelector); err != nil {
 		return fmt.Errorf("--namespace-selector %q: %w", s.NamespaceSelector, err)
 	}
 	return nil
+}
+
+// checkNamespace rejects a value of --namespaces that no namespace can match. Otherwise the namespace that it should name would be
+// left out silently.
+func checkNamespace(name string) error {
+	const ofPatterns, ofNames = `*?[]^\`, "abcdefghijklmnopqrstuvwxyz0123456789-"
+	isValid := len(validation.IsDNS1123Label(name)) == 0
+	if strings.ContainsAny(name, ofPatterns) {
+		_, err := path.Match(name, "")
+		isValid = err == nil && !strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(ofNames+ofPatterns, r) })
+	}
+	if isValid {
+		return nil
+	}
+	return fmt.Errorf("--namespaces %q: must be the name of a namespace, or a pattern of names such as team-*", name)
 }
 
 func (s Settings) checkRights() error {

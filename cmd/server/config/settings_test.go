@@ -272,6 +272,27 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 	}
 }
 
+// TestSettings_NamespacesCanExist has values that can be the name of a namespace, or a pattern of one, and others.
+func TestSettings_NamespacesCanExist(t *testing.T) {
+	for value, bad := range map[string]string{ // the item that the error names; "ok" for none
+		"a": "ok", "team-*": "ok", "team-?": "ok", "team-[ab],[^a-c]*": "ok", `a\b`: "ok", "*": "ok", "0": "ok", strings.Repeat("a", 63): "ok",
+		"S-A": "S-A", "-": "-", " s-a ": " s-a ", "": "", "a,": "", ",a": "", "a,,b": "", "a.b": "a.b", "a_b": "a_b", "a-": "a-",
+		"a, b": " b", "Team-*": "Team-*", "team-[A-Z]": "team-[A-Z]", "team *": "team *", "[a": "[a", `a\`: `a\`, strings.Repeat("a", 64): strings.Repeat("a", 64),
+	} {
+		for origin, read := range map[string]func() (Settings, error){
+			"flag": func() (Settings, error) { return Read([]string{"--namespaces", value}, lookupIn(nil)) },
+			"variable": func() (Settings, error) {
+				return Read(nil, lookupIn(map[string]string{"KUBECONNECT_NAMESPACES": value}))
+			},
+		} {
+			_, err := read()
+			if says := fmt.Sprintf("--namespaces %q: ", bad); (bad == "ok") != (err == nil) || err != nil && !strings.Contains(err.Error(), says) {
+				t.Errorf("%s %q: %v, want %s", origin, value, err, bad)
+			}
+		}
+	}
+}
+
 func TestSettings_EveryInvalidVariableIsNamed(t *testing.T) {
 	_, err := Read(nil, lookupIn(map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "x", "KUBECONNECT_ALLOW_PLAINTEXT": "y"}))
 	for _, name := range []string{"KUBECONNECT_KEEP_MANAGED_FIELDS", "KUBECONNECT_ALLOW_PLAINTEXT"} {
