@@ -102,7 +102,7 @@ func featuresOf(s config.Settings, cluster *rest.Config, hub *informerhub.Hub) p
 		Impersonates:         s.WriteAs == config.WriteAsImpersonate,
 		Constrained:          s.WriteAs == config.WriteAsConstrainedImpersonate,
 		Preload:              s.Preload,
-		Uncached:             s.Uncached,
+		Limits:               s.CacheLimits(),
 		IssuerURL:            s.OIDC.IssuerURL,
 		EndpointOrigins:      s.OIDC.EndpointOrigins,
 		Peers:                s.Peers,

@@ -234,7 +234,7 @@ func (s *service) collectors() []prometheus.Collector {
 // backgroundTasks returns what runs next to the calls. Each task runs until its context is done.
 func (s *service) backgroundTasks(listener serving.Endpoint) []func(context.Context) {
 	tasks := []func(context.Context){
-		func(ctx context.Context) { warnOfUnknown(ctx, s.hub.Resolver(), s.settings.Uncached) },
+		func(ctx context.Context) { warnOfUnknown(ctx, s.hub.Resolver(), s.settings.CacheLimits()) },
 		s.scopes.Run,
 		s.hub.FollowScopes,
 		s.recheckScopes,
@@ -286,15 +286,15 @@ func (s *service) recheckScopes(ctx context.Context) {
 	}
 }
 
-// warnOfUnknown logs the names of --uncached that match no resource, once the API server has
-// responded: a typo would let a resource be cached.
-func warnOfUnknown(ctx context.Context, resolver *discovery.Resolver, names []string) {
+// warnOfUnknown logs the names of limits that match no resource, once the API server has responded: a typo would let a resource be
+// cached, or all of its objects. It is no error, because the name can be that of a CRD that is created later.
+func warnOfUnknown(ctx context.Context, resolver *discovery.Resolver, limits []config.CacheLimit) {
 	if !awaitReached(ctx, resolver) {
 		return
 	}
-	for _, name := range names {
-		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
-			slog.Warn("a name of --uncached matches no resource; "+
+	for _, limit := range limits {
+		if _, err := resolver.Resolve(ctx, limit.Resource); err != nil && ctx.Err() == nil {
+			slog.Warn("a name of "+limit.Flag+" matches no resource, and limits nothing; "+
 				"it applies only to resources that are created with this name later", "error", err)
 		}
 	}

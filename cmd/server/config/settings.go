@@ -182,6 +182,24 @@ func checkNamespace(name string) error {
 	return fmt.Errorf("--namespaces %q: must be the name of a namespace, or a pattern of names such as team-*", name)
 }
 
+// CacheLimit names a resource that is not cached, or not as a whole, by the value of a flag. A name that matches no resource has no
+// effect.
+type CacheLimit struct{ Flag, Resource string }
+
+// CacheLimits returns the limits of --uncached, --select and --select-fields.
+func (s Settings) CacheLimits() (limits []CacheLimit) {
+	add := func(flag string, values []string) {
+		for _, value := range values {
+			name, _, _ := strings.Cut(value, "=")
+			limits = append(limits, CacheLimit{flag, name})
+		}
+	}
+	add("--uncached", s.Uncached)
+	add("--select", s.Select)
+	add("--select-fields", s.SelectFields)
+	return limits
+}
+
 func (s Settings) checkRights() error {
 	switch {
 	case s.RecheckInterval < time.Second:

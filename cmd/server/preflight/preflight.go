@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
@@ -35,8 +36,9 @@ type Features struct {
 	// Constrained is whether they use constrained impersonation instead, which needs a permission for each
 	// kind of request.
 	Constrained bool
-	// Preload and Uncached are the names of resources.
-	Preload, Uncached []string
+	// Preload are the names of resources that are cached, and Limits of those that are not, or not as a whole.
+	Preload []string
+	Limits  []config.CacheLimit
 	// IssuerURL is the OpenID issuer of the console, if it has one.
 	IssuerURL string
 	// EndpointOrigins are the origins of the issuer's token endpoint, if it is not at the issuer's own.

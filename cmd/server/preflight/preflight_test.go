@@ -25,6 +25,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/config"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestClock_ReportsTheDifference(t *testing.T) {
@@ -292,5 +296,27 @@ func TestConnection_ShowsNoPassword(t *testing.T) {
 				t.Errorf("the results are %s", text)
 			}
 		})
+	}
+}
+
+// TestResources_LimitsWithoutAnEffectAreReported has names of resources that the cluster serves, and others.
+func TestResources_LimitsWithoutAnEffectAreReported(t *testing.T) {
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	hub, err := informerhub.New(api.Config(), informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	settings := config.Settings{
+		Uncached: []string{"po", "podz"}, Select: []string{"Pod=a=b", "widgets.example.com=a=b", "nosuch=a=b"}, SelectFields: []string{"pods.v1=spec.nodeName=n", "none=a=b"},
+	}
+	var reported []string
+	for _, result := range (Features{Resolver: hub.Resolver(), Namespaces: hub.Namespaces, Limits: settings.CacheLimits()}).resources(t.Context(), reviewerOf()) {
+		if result.Outcome == Warning && result.Consequence != "" {
+			reported = append(reported, result.Check)
+		}
+	}
+	if want := []string{"--uncached podz", "--select nosuch", "--select-fields none"}; !slices.Equal(reported, want) {
+		t.Errorf("got %q, want %q", reported, want)
 	}
 }

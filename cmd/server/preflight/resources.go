@@ -13,10 +13,10 @@ import (
 // resources checks the resources that the settings name, or all resources of the cluster if none is
 // preloaded.
 func (f Features) resources(ctx context.Context, reviewer reviewer) (results []Result) {
-	for _, name := range f.Uncached {
-		if _, err := f.Resolver.Resolve(ctx, name); err != nil {
-			results = append(results, worse(Warning, "--uncached "+name, err.Error(),
-				"The name has no effect: if it is misspelled, the resource that it should name is cached.", "Correct the name."))
+	for _, limit := range f.Limits {
+		if _, err := f.Resolver.Resolve(ctx, limit.Resource); err != nil {
+			results = append(results, worse(Warning, limit.Flag+" "+limit.Resource, err.Error(),
+				"The name has no effect: if it is misspelled, the resource that it should name is cached, with all its objects.", "Correct the name."))
 		}
 	}
 	for _, name := range f.Preload {
