@@ -84,12 +84,13 @@ type callMemoryKey struct{}
 // The goroutine of the timer of streamlife.Unread calls delaysOthers while the handler is blocked in a write. It reads only
 // fields that do not change any more then.
 type callMemory struct {
-	budget        *Responses // set once
-	caller        string     // see call.CallerKey; empty while no memory is reserved
-	held          []func()   // release what was reserved, in any order
-	upstreamBytes int64      // bytes of the API server's responses
-	upstreamErr   error      // why no more of them are read
-	endSlot       func()     // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
+	budget       *Responses // set once
+	caller       string     // see call.CallerKey; empty while no memory is reserved
+	held         []func()   // release what was reserved, in any order
+	upstreamRead int64      // bytes that were read of the API server's responses
+	upstreamHeld int64      // bytes that are reserved for them, in steps
+	upstreamErr  error      // why no more of them are read
+	endSlot      func()     // ends the processor slot in which the response is built; nil if there is none; see RespondInSlot
 }
 
 // callMemoryOf returns the memory of a call, or nil for a stream, which has none.

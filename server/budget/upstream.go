@@ -21,13 +21,16 @@ var upstreamShare = memorylimit.Share{Divisor: 8, Min: 64 << 20, Max: 512 << 20,
 const (
 	// upstreamDivisor limits one caller to half of it.
 	upstreamDivisor = 2
-	// upstreamStep is the unit in which memory for a response is reserved while it is read.
+	// upstreamStep is the unit in which memory for the responses to a call is reserved while they are read.
 	upstreamStep = 256 << 10
 )
 
 // ReservingClient returns a client that reserves memory for responses while it reads them, on
 // behalf of a unary call: the API server's responses can have any size, and decoding begins when
 // all of the response is in memory. The call releases the memory when it ends.
+//
+// A call can read many small responses, such as a list of each of a thousand namespaces. It reserves what it has read
+// of all of them, and less than a step more. When it has no memory for more, the client sends no further requests.
 func ReservingClient(ctx context.Context, client *http.Client) *http.Client {
 	memory := callMemoryOf(ctx)
 	if memory == nil {
@@ -48,6 +51,9 @@ type upstreamTransport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t upstreamTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if t.call.upstreamErr != nil {
+		return nil, errNotReserved // its response could not be read
+	}
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err == nil {
 		response.Body = &upstreamBody{ReadCloser: response.Body, upstreamTransport: t}
@@ -62,7 +68,6 @@ func (t upstreamTransport) RoundTrip(request *http.Request) (*http.Response, err
 type upstreamBody struct {
 	io.ReadCloser
 	upstreamTransport
-	read, held int // bytes that were read, and bytes that are reserved for them
 }
 
 // errNotReserved ends the reading of a response. It is the only error that client-go does not log.
@@ -75,29 +80,29 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 		return 0, errNotReserved
 	}
 	n, err := b.ReadCloser.Read(p)
-	for b.read += n; b.read > b.held; b.held += upstreamStep {
-		if b.call.upstreamErr = b.call.reserveUpstream(b.caller); b.call.upstreamErr != nil {
-			return n, errNotReserved
-		}
+	if b.call.upstreamErr = b.call.reserveUpstream(b.caller, n); b.call.upstreamErr != nil {
+		return n, errNotReserved
 	}
 	return n, err
 }
 
-// reserveUpstream reserves one more step for a response of the API server. It does not wait, because
+// reserveUpstream reserves memory for bytes more of the API server's responses. It does not wait, because
 // the call has reserved memory that other calls may wait for.
 //
-// A response that is larger than the whole part of a caller is too large, whatever other calls hold: another attempt would fail
+// Responses that are larger than the whole part of a caller are too large, whatever other calls hold: another attempt would fail
 // too. Otherwise another attempt can succeed when other calls have ended.
-func (m *callMemory) reserveUpstream(caller string) error {
-	if m.upstreamBytes += upstreamStep; m.upstreamBytes > m.budget.MaxUpstream {
-		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
-			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.MaxUpstream>>20)
+func (m *callMemory) reserveUpstream(caller string, bytes int) error {
+	for m.upstreamRead += int64(bytes); m.upstreamRead > m.upstreamHeld; m.upstreamHeld += upstreamStep {
+		if m.upstreamHeld+upstreamStep > m.budget.MaxUpstream {
+			return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the API server's responses to this call are too large: more than %d MiB in all; "+
+				"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.MaxUpstream>>20)
+		}
+		release, ok := m.budget.Upstream.TryAcquire(caller, upstreamStep)
+		if !ok {
+			return Busy(callerrors.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
+		}
+		m.held = append(m.held, release)
 	}
-	release, ok := m.budget.Upstream.TryAcquire(caller, upstreamStep)
-	if !ok {
-		return Busy(callerrors.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
-	}
-	m.held = append(m.held, release)
 	return nil
 }
 
