@@ -30,6 +30,7 @@ type Live struct {
 	selector selector
 	// metadataOnly requests only the objects' metadata.
 	metadataOnly bool
+	turn         func(context.Context) error // see InTurns; may be nil
 }
 
 // MetadataOnly returns a reader that requests only the metadata of objects. A query must not read
@@ -38,6 +39,14 @@ func (l *Live) MetadataOnly() *Live {
 	only := *l
 	only.metadataOnly = true
 	return &only
+}
+
+// InTurns returns a reader that calls turn before each request for a part of a list. A list is read by many requests if it has
+// many pages or namespaces, so turn can let other lists go first. An error of turn ends the list.
+func (l *Live) InTurns(turn func(context.Context) error) *Live {
+	inTurns := *l
+	inTurns.turn = turn
+	return &inTurns
 }
 
 // selectorOf returns a parser of the conditions that the API server does not select by. They are
@@ -179,6 +188,11 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 }
 
 func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*object.List, error) {
+	if r.live.turn != nil {
+		if err := r.live.turn(ctx); err != nil {
+			return nil, err
+		}
+	}
 	request := r.live.client.Get()
 	if r.live.metadataOnly {
 		request = object.RequestMetadata(request, r.live.resource, object.PartialListKind)

@@ -188,6 +188,23 @@ func (q *Queue) abandon(w *waiter) {
 	}
 }
 
+// Pass passes weight on that key has acquired, if another acquisition waits for a part of the total: it calls release, and
+// blocks until key holds the weight again. It returns the function that releases the weight from then on, which does nothing after
+// an error. Long work calls Pass from time to time, so that others need not wait for its end.
+//
+// Pass waits even if many acquisitions of key wait already, because the work has been admitted before. It returns the cause
+// of ctx if ctx is done first.
+func (q *Queue) Pass(ctx context.Context, key string, weight int64, release func()) (again func(), err error) {
+	if !q.isAwaited() {
+		return release, nil
+	}
+	release()
+	if again, err = q.acquire(ctx, key, weight, math.MaxInt); err != nil {
+		return func() {}, err
+	}
+	return again, nil
+}
+
 // TryAcquire acquires like Acquire, but does not wait. It reports whether weight was acquired.
 func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 	q.mu.Lock()

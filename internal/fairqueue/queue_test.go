@@ -294,6 +294,59 @@ func TestYield_PassesTheSlotToAWaiter(t *testing.T) {
 	})
 }
 
+// TestPass_LetsOnlyOthersHaveATurn has long work that others wait for, or further work of the same key.
+func TestPass_LetsOnlyOthersHaveATurn(t *testing.T) {
+	for name, test := range map[string]struct {
+		waits  string
+		passed bool
+	}{"another key": {"short", true}, "the key at its limit": {"long", false}} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				q, granted := New(Limits{Total: 2, PerKey: 1, Waiting: 1}), make(chan string, 1)
+				release, rest := acquired(t, q, "long", 1), acquired(t, q, "rest", 1)
+				waiting(t, q, test.waits, 1, granted)
+				release, err := q.Pass(t.Context(), "long", 1, release)
+				if passed := len(granted) > 0; err != nil || passed != test.passed || q.Held() != 2 {
+					t.Errorf("passed: %t, held: %d, %v", passed, q.Held(), err)
+				}
+				rest()
+				release()
+				synctest.Wait()
+				if held := q.Held(); held != 0 {
+					t.Errorf("%d is held at the end", held)
+				}
+			})
+		})
+	}
+}
+
+// TestPass_EndsWithItsContext has another key keep what was passed on to it.
+func TestPass_EndsWithItsContext(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 1, Waiting: 1})
+		release := acquired(t, q, "long", 1)
+		kept := make(chan func(), 1)
+		go func() {
+			keep, err := q.Acquire(t.Context(), "other", 1)
+			if err != nil {
+				t.Error(err)
+			}
+			kept <- keep
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		release, err := q.Pass(ctx, "long", 1, release)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("passed on, and acquired again: %v", err)
+		}
+		if release(); q.Held() != 1 {
+			t.Errorf("%d is held by another key", q.Held())
+		}
+		(<-kept)()
+	})
+}
+
 func TestWithMeter_ReportsTheTimeOfSlotsWithoutTheTimeOfWaiting(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		q, used := New(Limits{Total: 1, Waiting: 1}), time.Duration(0)

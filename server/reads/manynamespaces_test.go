@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
@@ -126,7 +128,7 @@ func responsesWith(steps int64) *budget.Responses {
 
 // TestUpstream_ManySmallListsReserveWhatTheyRead reads many more namespaces than there are steps of memory.
 func TestUpstream_ManySmallListsReserveWhatTheyRead(t *testing.T) {
-	const namespaces, steps = 1000, 8
+	const namespaces, steps = 300, 8
 	const latest = kubeconnectv1.Consistency_CONSISTENCY_LATEST
 	for name, read := range map[string]func(context.Context, *Reads) (int64, error){
 		"List": func(ctx context.Context, r *Reads) (int64, error) {
@@ -200,4 +202,44 @@ func TestUpstream_StopsListingWithoutMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUpstream_LongListsLeaveTurnsForOthers has callers make as many lists as are read at one time, each of so many namespaces
+// that it takes longer than a list waits for a slot.
+func TestUpstream_LongListsLeaveTurnsForOthers(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		lists, api := newNamespaceLists(t, 10)
+		lists.takes = 200 * time.Millisecond
+		const namespaces = 100 // of one list: 20 s
+		long, short := readsInNamespaces(t, api, namespaces), readsInNamespaces(t, api, 1)
+		short.Snapshots.upstream.slots = long.Snapshots.upstream.slots
+		list := func(r *Reads, name string) (int, error) {
+			page, err := r.Lists.List(servertest.CalledBy(t.Context(), name), &kubeconnectv1.ListRequest{
+				Resource: "pods", Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST,
+			})
+			return len(page.GetObjects()), err
+		}
+		var reading sync.WaitGroup
+		var ended atomic.Int32
+		for i := range maxUpstreamLists {
+			reading.Go(func() {
+				if count, err := list(long, fmt.Sprint("long-", i/(maxUpstreamLists/upstreamListsDivisor))); count != namespaces || err != nil {
+					t.Errorf("a long list has %d objects: %v", count, err)
+				}
+				ended.Add(1)
+			})
+		}
+		time.Sleep(time.Second)
+		for range 3 {
+			if count, err := list(short, "short"); count != 1 || err != nil || ended.Load() > 0 {
+				t.Errorf("a short list has %d objects, after %d long ones have ended: %v", count, ended.Load(), err)
+			}
+		}
+		reading.Wait()
+		for caller, most := range lists.maxOpen {
+			if caller == "" && most > maxUpstreamLists || caller != "" && most > maxUpstreamLists/upstreamListsDivisor {
+				t.Errorf("%q: %d lists at one time", caller, most)
+			}
+		}
+	})
 }

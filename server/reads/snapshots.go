@@ -172,7 +172,7 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 	if params.ReadsMetadata {
 		reader = reader.MetadataOnly()
 	}
-	snapshot, warnings, err := s.listAt(ctx, reader, query, at)
+	snapshot, warnings, err := s.upstream.list(ctx, reader, query, at)
 	if err != nil {
 		return Result{}, err
 	}
@@ -194,23 +194,6 @@ func (s *Snapshots) live(ctx context.Context, params SnapshotParams, access acce
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
 		access: access, scope: scope, related: related,
 	}, nil
-}
-
-// listAt lists at a position: at its version, or in each of its namespaces at the version there.
-func (s *Snapshots) listAt(ctx context.Context, reader *informerhub.Live, query informerhub.Query, at informerhub.Position) (whole informerhub.Snapshot, warnings []string, err error) {
-	if at.Namespaces == nil {
-		return s.upstream.list(ctx, reader, query, at.Version)
-	}
-	for _, part := range at.Namespaces {
-		query.Namespace = part.Namespace
-		snapshot, more, err := s.upstream.list(ctx, reader, query, part.Version)
-		if err != nil {
-			return informerhub.Snapshot{}, nil, err
-		}
-		whole.Objects, warnings = append(whole.Objects, snapshot.Objects...), append(warnings, more...)
-	}
-	whole.ResourceVersion = at.Version
-	return whole, warnings, nil
 }
 
 // notModified returns an error that becomes a 304 if the client of a read by GET has the response that

@@ -31,6 +31,9 @@ const (
 	maxUpstreamListsWaiting = 64
 	// upstreamTimeout is the time after which a waiting list is rejected.
 	upstreamTimeout = 10 * time.Second
+	// upstreamTurn is the time after which a list of many requests lets the waiting lists of other callers go first. It is much
+	// shorter than upstreamTimeout. Most lists end before it, so that few lists that are half read keep memory.
+	upstreamTurn = time.Second
 )
 
 // newUpstreamLists returns the queue for slots to list at the API server.
@@ -68,32 +71,74 @@ func (u *Upstream) reader(ctx context.Context, resource informerhub.Resource, ve
 	return u.hub.Live(resource, budget.ReservingClient(ctx, u.clients.For(call.IdentityFrom(ctx)).HTTP))
 }
 
-// list waits for a slot and lists, at a version, or the latest state if version is empty. The slot bounds how many lists are
-// decoded at a time, each of up to maxUpstreamListBytes.
-func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
-	release, err := u.acquireSlot(ctx)
+// list waits for a slot and lists at a position: at its version, or in each of its namespaces at the version there. The zero position
+// is the latest state.
+//
+// The slot bounds how many lists are decoded at a time, each of up to maxUpstreamListBytes. A list of many namespaces or pages
+// is read by one request after the other, so the slots bound the requests, too.
+func (u *Upstream) list(ctx context.Context, live *informerhub.Live, query informerhub.Query, at informerhub.Position) (informerhub.Snapshot, []string, error) {
+	slot, err := u.acquireSlot(ctx)
 	if err != nil {
 		return informerhub.Snapshot{}, nil, err
 	}
-	defer release()
-	read := live.List
-	if version != "" {
-		read = func(ctx context.Context, query informerhub.Query, limit int) (informerhub.Snapshot, []string, error) {
-			return live.ListAt(ctx, query, version, limit)
-		}
-	}
-	snapshot, warnings, err := read(ctx, query, maxUpstreamListBytes)
+	defer func() { slot.release() }()
+	snapshot, warnings, err := listAt(ctx, live.InTurns(slot.turn), query, at)
 	return snapshot, warnings, budget.UpstreamError(ctx, err)
 }
 
-// acquireSlot waits for a slot to list.
-func (u *Upstream) acquireSlot(ctx context.Context) (release func(), err error) {
-	release, err = u.slots.AcquireWithin(ctx, call.CallerKey(call.IdentityFrom(ctx)), 1, upstreamTimeout)
+func listAt(ctx context.Context, live *informerhub.Live, query informerhub.Query, at informerhub.Position) (whole informerhub.Snapshot, warnings []string, err error) {
+	switch {
+	case at.Namespaces == nil && at.Version == "":
+		return live.List(ctx, query, maxUpstreamListBytes)
+	case at.Namespaces == nil:
+		return live.ListAt(ctx, query, at.Version, maxUpstreamListBytes)
+	}
+	for _, part := range at.Namespaces {
+		query.Namespace = part.Namespace
+		snapshot, more, err := listAt(ctx, live, query, part.Position)
+		if err != nil {
+			return informerhub.Snapshot{}, nil, err
+		}
+		whole.Objects, warnings = append(whole.Objects, snapshot.Objects...), append(warnings, more...)
+	}
+	whole.ResourceVersion = at.Version
+	return whole, warnings, nil
+}
+
+// listSlot is a slot to list. It is owned by the goroutine of one call.
+type listSlot struct {
+	queue   *fairqueue.Queue
+	caller  string // see call.CallerKey
+	since   time.Time
+	release func() // changes in turn
+}
+
+// acquireSlot waits for a slot to list. The caller must call its release.
+func (u *Upstream) acquireSlot(ctx context.Context) (*listSlot, error) {
+	caller := call.CallerKey(call.IdentityFrom(ctx))
+	release, err := u.slots.AcquireWithin(ctx, caller, 1, upstreamTimeout)
 	switch {
 	case err == nil:
-		return release, nil
+		return &listSlot{queue: u.slots, caller: caller, since: time.Now(), release: release}, nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
+		return nil, slotCanceled(ctx)
 	}
 	return nil, budget.Busy(callerrors.LimitUpstreamLists, "too many lists are being read at the API server, by you or in all")
+}
+
+// turn passes the slot on if it has lasted for upstreamTurn and the list of another caller waits, and waits for a slot again.
+// This has no timeout of its own: the list would begin again from its first request, and the queue gives each caller its turn.
+func (s *listSlot) turn(ctx context.Context) (err error) {
+	if time.Since(s.since) < upstreamTurn {
+		return nil
+	}
+	if s.release, err = s.queue.Pass(ctx, s.caller, 1, s.release); err != nil {
+		return slotCanceled(ctx)
+	}
+	s.since = time.Now()
+	return nil
+}
+
+func slotCanceled(ctx context.Context) error {
+	return fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
 }
