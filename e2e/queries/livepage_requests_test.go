@@ -168,7 +168,7 @@ func TestLivePage_InvalidRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	maps := newRankedMaps(ctx, t)
-	client := kit.NewReplicas(t, kit.Cluster(t), 1, "--uncached", "secrets")[0]
+	client := kit.NewReplicas(t, kit.Cluster(t), 1)[0]
 	stream := record.WatchPage(t, client, maps.page(3, 1), validate.Page{})
 	token := untilPage(ctx, stream, "the page is complete", 5, 1, "b", "c", "d").Token
 	plain := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: maps.namespace, LabelSelector: "rank"})
@@ -191,7 +191,6 @@ func TestLivePage_InvalidRequestsAreRejected(t *testing.T) {
 		},
 		"an invalid order":            func(r *kubeconnectv1.WatchRequest) { r.OrderBy = "metadata.labels[*]" },
 		"too many keys":               func(r *kubeconnectv1.WatchRequest) { r.OrderBy = strings.Repeat("a,", 8) + "a" },
-		"a resource without cache":    func(r *kubeconnectv1.WatchRequest) { r.Resource, r.LabelSelector = "secrets", "" },
 		"a token of a plain watch":    func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = tokenOfAll },
 		"a token of a page for all":   func(r *kubeconnectv1.WatchRequest) { r.ResumeToken, r.Limit, r.Offset, r.OrderBy = token, 0, 0, "" },
 		"a token of another label":    func(r *kubeconnectv1.WatchRequest) { r.ResumeToken, r.LabelSelector = token, "rank=1" },
