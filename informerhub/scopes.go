@@ -65,7 +65,7 @@ func namesToCache(resource Resource, cached, requested []string) ([]string, erro
 
 // scopeGrace is the time for which the cache of a namespace that is no longer cached continues, so that its streams can
 // switch to what the service caches now.
-const scopeGrace = 10 * time.Second
+const scopeGrace = 2 * time.Second
 
 // FollowScopes ends the caches of namespaces that are no longer cached, until the context ends. It blocks until then.
 func (h *Hub) FollowScopes(ctx context.Context) {

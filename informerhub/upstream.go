@@ -389,7 +389,15 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 // one second, and the API server looks for due bookmarks every 1.25 seconds at least.
 const bookmarkTimeout = 2500 * time.Millisecond
 
+// progressAgainAfter is the time after which the version of the API server is requested again while a bookmark of a namespace is
+// awaited.
+const progressAgainAfter = 500 * time.Millisecond
+
 // progress implements history.
+//
+// The API server leaves out the bookmark of a watch of a namespace if its version is that of the last change of the resource, and
+// that change was in another namespace. So its version is requested again meanwhile: then it is newer in a cluster where
+// anything changes.
 func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
@@ -401,6 +409,9 @@ func (u *upstream) progress(ctx context.Context, since string, known func(watch.
 		return "", err
 	}
 	defer events.Stop()
+	if u.scope.namespace != "" {
+		defer u.askAgain(watchCtx)()
+	}
 	for event := range events.ResultChan() {
 		object, ok := event.Object.(*Object)
 		switch {
@@ -414,6 +425,21 @@ func (u *upstream) progress(ctx context.Context, since string, known func(watch.
 		return "", errNoBookmarks
 	}
 	return "", errNoProgress
+}
+
+// askAgain requests the current version of the API server after a while, unless the returned function was called before.
+func (u *upstream) askAgain(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if pause(ctx, progressAgainAfter) {
+			_, _ = u.current(ctx) // only brings the API server's own cache up to date
+		}
+	})
+	return func() {
+		cancel()
+		asking.Wait()
+	}
 }
 
 // listedObjects is the number of objects in a part of a list whose objects are compared.

@@ -24,7 +24,8 @@ import (
 // feed's version has no events up to the awaited version, the feed has reached it. It says so by a
 // bookmark. Of some resources, such as events, it sends no bookmarks. These are listed instead, for
 // callers that wait: if the list has the objects of the cache, the cache has reached its version. So is a namespace that is cached
-// by itself and has few objects: a bookmark takes a second or two, and a list some milliseconds.
+// by itself, unless it has very many objects: a bookmark takes a second or two, and is left out if the last change of the
+// resource was in another namespace, and a list takes some milliseconds.
 type verifier struct {
 	cache *scopeCache
 
@@ -88,8 +89,8 @@ func keepAsking(ctx context.Context, ask func(context.Context) bool) {
 // askState asks for a caller that waits, for the API server's progress or for a list: see verifier. Only one request runs at a
 // time, for all waiting callers.
 func (v *verifier) askState(ctx context.Context) (asked bool) {
-	isSmall := v.isSmallNamespace()
-	if isSmall && !v.lists.Allow() {
+	isListed := v.isListedNamespace()
+	if isListed && !v.lists.Allow() {
 		return false
 	}
 	end, ok := v.begin(ctx)
@@ -97,10 +98,10 @@ func (v *verifier) askState(ctx context.Context) (asked bool) {
 		return true
 	}
 	defer end()
-	if !isSmall {
+	if !isListed {
 		v.askProgress(ctx)
 	}
-	if isSmall || v.lacksBookmarks() {
+	if isListed || v.lacksBookmarks() {
 		v.askList(ctx)
 	}
 	return true
@@ -124,12 +125,15 @@ func (v *verifier) begin(ctx context.Context) (end func(), ok bool) {
 	return end, err == nil
 }
 
-// isSmallNamespace reports whether a list shows at once, and with less work than a watch, that nothing has changed.
-func (v *verifier) isSmallNamespace() bool {
+// maxListedNamespace is the number of objects up to which a namespace is listed.
+const maxListedNamespace = 2500
+
+// isListedNamespace reports whether a list shows at once, and with little work, that nothing has changed.
+func (v *verifier) isListedNamespace() bool {
 	c := v.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return v.lists != nil && c.store.count <= listedObjects
+	return v.lists != nil && c.store.count <= maxListedNamespace
 }
 
 // askList compares the cache with a list of the API server.
@@ -462,7 +466,11 @@ func (v *verifier) caughtUp(ctx context.Context) bool {
 		c.history.relist()
 		return true
 	}
-	reached, err := c.awaitFeed(ctx, version, catchUpTimeout)
+	await := c.awaitFeed
+	if v.isListedNamespace() {
+		await = c.await // its feed can be behind for long, see verifier
+	}
+	reached, err := await(ctx, version, catchUpTimeout)
 	if err != nil {
 		return true
 	}

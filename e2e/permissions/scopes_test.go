@@ -262,6 +262,10 @@ func TestScopes_DeveloperWithTwoNamespaces(t *testing.T) {
 	if _, err := d.clients[1].List(d.ctx, began); !kit.IsExpired(err) {
 		t.Errorf("a list that began in other namespaces continues: %v", err)
 	}
+	large := kit.ConfigMapsIn(d.ctx, t, kit.Cluster(t), b)
+	for i := range 260 {
+		large.Create(fmt.Sprint("many-", i), nil)
+	}
 	d.readsWritesOf(b)
 	d.readsWritesOf(c)
 	d.counts(b, c)
@@ -540,6 +544,12 @@ func TestScopes_LosesThePermissionForAll(t *testing.T) {
 		if key.Namespace != kept {
 			t.Errorf("the stream has %s", key)
 		}
+	}
+
+	// Without any namespace the resource is no longer cached. A client that resumes is served by the API server, as far as it may.
+	account.RevokeIn(kept, "loses")
+	if err := stream.End(ctx); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("the stream ended with %v", err)
 	}
 }
 

@@ -16,8 +16,8 @@
 //     where that is complete. A denial of an API server that is still starting is no decision (see package startup).
 //   - Limited by the operator: with names, patterns or a label selector of namespaces, nothing is read in other namespaces,
 //     also where the service may. Resources without namespaces are not limited.
-//   - Followed: namespaces, their labels and permissions are looked at again every ten seconds; every 0.3 seconds for each
-//     namespace if there are more than 33. This includes the permission for all namespaces, because an
+//   - Followed: namespaces, their labels and permissions are looked at again every eight seconds; every 0.3 seconds for each
+//     namespace if there are more than 26. This includes the permission for all namespaces, because an
 //     open watch does not end when it is lost. A denial of the API server is followed up at once. [Scopes.Changed]
 //     announces decisions that have changed.
 //   - Kept: while the API server cannot be asked, the last decisions hold.

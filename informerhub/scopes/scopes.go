@@ -27,7 +27,7 @@ import (
 const (
 	// minPeriod is the shortest time after which decisions are looked at again, and periodOfNamespace what each namespace
 	// adds at least.
-	minPeriod         = 10 * time.Second
+	minPeriod         = 8 * time.Second
 	periodOfNamespace = 300 * time.Millisecond
 	// recheckPause is the time between a denial and the look at all decisions.
 	recheckPause = time.Second

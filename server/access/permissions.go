@@ -228,6 +228,8 @@ func (r Permissions) inCaches(ctx context.Context, access Request, scope auth.Na
 	}
 	cached := among(scope, names)
 	switch {
+	case len(names) == 0: // the service has just lost the last of them: whoever asks again is served at the API server
+		return auth.Namespaces{}, &informerhub.ScopeError{Resource: access.Resource}
 	case access.Indivisible:
 		return auth.Namespaces{}, notCached(access.Resource, "all of them")
 	case len(cached.Names) == 0:
@@ -472,7 +474,7 @@ func Coverage(access Request, scope auth.Namespaces) (namespaces, warnings []str
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
 	if scope.Uncached {
-		return scope.Names, append(warnings, fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; the service does not cache %s in the others: "+
+		return scope.Names, append(warnings, fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; the service does not cache %s in others that you may list: "+
 			"name one of them to read it at the API server", len(scope.Names), strings.Join(named, ", "), more, access.Resource.GroupResource()))
 	}
 	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.Resource.GroupResource())

@@ -306,7 +306,7 @@ test("a table of a part of the cluster says so, and passes warnings on", () => {
 
 test("a table of the namespaces that the service caches says how to read others", () => {
   const warning =
-    "the answer covers 1 of the cluster's namespaces: a; the service does not cache pods in the others: name one of them";
+    "the answer covers 1 of the cluster's namespaces: a; the service does not cache pods in others that you may list: name one of them";
   const view = { namespaces: ["a"], warnings: [warning], loaded: true };
   render(<Notices view={view} notice="" />);
   expect(screen.getAllByRole("status").map(({ textContent }) => textContent)).toEqual([

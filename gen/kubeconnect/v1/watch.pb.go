@@ -212,8 +212,9 @@ type WatchRequest struct {
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	// As in GetRequest, also for a resource that is not cached. The stream begins when the
 	// version is reached; after five seconds it ends with DEADLINE_EXCEEDED. Of a resource
-	// without bookmarks, such as events, SYNCED can have an older version: that of the last
-	// change of the resource. The snapshot has everything up to min_resource_version nevertheless.
+	// without bookmarks, such as events, and of namespaces that the service caches one by one,
+	// SYNCED and later BOOKMARKs can have an older version: that of the last change of the
+	// resource, there. The snapshot has everything up to min_resource_version nevertheless.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// The name of a single object, for which a permission for that name is sufficient. A
 	// namespaced resource needs the namespace too. If there is no such object, the snapshot

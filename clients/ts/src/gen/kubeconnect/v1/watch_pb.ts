@@ -102,8 +102,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   /**
    * As in GetRequest, also for a resource that is not cached. The stream begins when the
    * version is reached; after five seconds it ends with DEADLINE_EXCEEDED. Of a resource
-   * without bookmarks, such as events, SYNCED can have an older version: that of the last
-   * change of the resource. The snapshot has everything up to min_resource_version nevertheless.
+   * without bookmarks, such as events, and of namespaces that the service caches one by one,
+   * SYNCED and later BOOKMARKs can have an older version: that of the last change of the
+   * resource, there. The snapshot has everything up to min_resource_version nevertheless.
    *
    * @generated from field: string min_resource_version = 8;
    */
