@@ -228,7 +228,7 @@ func (r Permissions) inCaches(ctx context.Context, access Request, scope auth.Na
 	}
 	cached := among(scope, names)
 	switch {
-	case len(names) == 0: // the service has just lost the last of them: whoever asks again is served at the API server
+	case len(names) == 0: // the service has just lost the last of them: the caller that asks again is served at the API server
 		return auth.Namespaces{}, &informerhub.ScopeError{Resource: access.Resource}
 	case access.Indivisible:
 		return auth.Namespaces{}, notCached(access.Resource, "all of them")
