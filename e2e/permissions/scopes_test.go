@@ -121,10 +121,11 @@ type scopedStream struct {
 	resets     int
 	wrong      []string
 
-	synced bool
-	newest map[string]int // in each namespace
-	closed int            // by the last bookmark
-	token  string
+	synced   bool
+	newest   map[string]int // in each namespace
+	closed   int            // by the last bookmark
+	syncedAt int            // version of the last SYNCED
+	token    string
 }
 
 // follow follows the watch until ctx ends. Each call ends after a random time, and the next one resumes.
@@ -172,7 +173,7 @@ func (s *scopedStream) apply(event *kubeconnectv1.Event, response *kubeconnectv1
 		s.namespaces, s.resets = response.GetNamespaces(), s.resets+1
 		return
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
-		s.synced, s.closed = true, version
+		s.synced, s.closed, s.syncedAt = true, version, version
 		return
 	case kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 		s.closed = max(s.closed, version)
@@ -183,7 +184,16 @@ func (s *scopedStream) apply(event *kubeconnectv1.Event, response *kubeconnectv1
 	if !slices.Contains(s.namespaces, namespace) {
 		s.failLocked("%v of %s, in %v", event.GetType(), key, s.namespaces)
 	}
-	if s.synced && (version <= s.closed || version < s.newest[namespace]) {
+	closed := s.closed
+	if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+		if s.held[key] == "" {
+			return // deletions that were the last events before an interruption can be sent again
+		}
+		if version == s.syncedAt {
+			closed = min(closed, version-1) // another object was deleted at the version of the snapshot
+		}
+	}
+	if s.synced && (version <= closed || version < s.newest[namespace]) {
 		s.failLocked("%v of %s at %d, after a bookmark at %d and an event at %d", event.GetType(), key, version, s.closed, s.newest[namespace])
 	}
 	s.newest[namespace] = max(version, s.newest[namespace])
