@@ -319,7 +319,7 @@ func (c *Cache) Ready(ctx context.Context) error {
 //
 // Several namespaces are asked only about a version that the API server has reached: a caller can send any version.
 func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration) error {
-	if len(c.scopes) > 1 && !c.hasReached(version) {
+	if len(c.scopes) > 1 && !c.isAt(version) {
 		if err := c.scopes[0].awaitIssued(ctx, version, timeout); err != nil {
 			return err
 		}
@@ -327,8 +327,8 @@ func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration
 	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Await(ctx, version, timeout) })
 }
 
-// hasReached reports whether all namespaces have reached a version.
-func (c *Cache) hasReached(version string) bool {
+// isAt reports whether all namespaces have reached a version.
+func (c *Cache) isAt(version string) bool {
 	return !slices.ContainsFunc(c.scopes, func(scope *scopeCache) bool {
 		advanced, err := scope.unreached(version, (*feed).reached)
 		return advanced != nil || err != nil

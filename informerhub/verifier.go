@@ -76,8 +76,8 @@ const askProgressAfter = 100 * time.Millisecond
 // maxAskPause bounds the pause between two requests for a caller that waits.
 const maxAskPause = 2 * time.Second
 
-// keepAsking calls ask repeatedly until the context ends. ask reports whether it has sent a request: the more, the longer is the
-// pause.
+// keepAsking calls ask repeatedly until the context ends. ask reports whether it has asked, or had no
+// turn to ask: then the next pause is longer.
 func keepAsking(ctx context.Context, ask func(context.Context) bool) {
 	for wait := askProgressAfter; pause(ctx, wait); {
 		if ask(ctx) {

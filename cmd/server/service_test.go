@@ -39,7 +39,7 @@ func TestService_PartsOfTheMemoryLimitFit(t *testing.T) {
 	}
 }
 
-// TestService_ReportsLimitsThatLimitNothing has names of resources that the cluster serves, and others, in each flag that keeps objects
+// TestService_LogsLimitsThatLimitNothing has names of resources that the cluster serves, and others, in each flag that keeps objects
 // out of the caches.
 func TestService_LogsLimitsThatLimitNothing(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)

@@ -171,7 +171,7 @@ func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, eviden
 func WantCountsWithoutViolation(t *testing.T, recording *validate.CountsRecording, evidence validate.Evidence) {
 	t.Helper()
 	violations := recording.Violations(evidence)
-	for _, violation := range violations[:min(len(violations), shownViolations)] {
+	for _, violation := range shown(violations) {
 		t.Error(violation)
 	}
 	if len(violations) > shownViolations {
