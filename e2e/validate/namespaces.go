@@ -132,19 +132,24 @@ func (r *namespaceReader) impliedBy(version string) string {
 }
 
 // removal returns the version at which an object that a selection has at a version leaves the selection; the same version if it
-// does not have the object, or the object remains.
+// does not have the object, or the object remains. The version of a deletion is known only if it is exact: otherwise removal
+// returns the version of the last state before it, at which the object may be absent already.
 func (w *Writes) removal(key Key, selection Selection, version string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	had := false
+	had, last := false, version
 	for _, write := range w.byKey[key] {
 		switch selected := selection.holds(write); {
 		case !isNewer(write.Version, version):
 			had = selected
 		case !had:
 			return version
+		case write.Deleted && !write.Exact:
+			return last
 		case !selected:
 			return write.Version
+		default:
+			last = write.Version
 		}
 	}
 	return version

@@ -89,6 +89,23 @@ func TestRecording_InNamespaceKnowsTheVersionOfASnapshot(t *testing.T) {
 	wantRules(t, "ns", recording.In("ns", evidence).Violations(evidence), []string{hasObjectsOfCluster.name})
 }
 
+// TestRecording_InNamespaceDoesNotGuessTheVersionOfADeletion is about a deletion that was noticed late: other objects were created
+// before that, which the snapshot cannot have.
+func TestRecording_InNamespaceDoesNotGuessTheVersionOfADeletion(t *testing.T) {
+	writes := NewWrites("ns")
+	writes.Add(written("a", "2"), written("a", "4"), deletedBy("a", "9"))
+	writes.Add(written("b", "3"), written("b", "7"))
+	writes.Add(written("c", "6"))
+	recording := &Recording{Selection: web, Calls: []Call{{Began: began, Responses: []Response{
+		begins(after(0, "token", reset(), full(object(added, "b", "3")), synced("3"))),
+		after(0, "token", full(object(added, "c", "6"))),
+	}}}}
+	evidence := Evidence{Writes: writes}.In("ns")
+	if violations := recording.In("ns", evidence).Violations(evidence); len(violations) > 0 {
+		t.Error(violations)
+	}
+}
+
 func wantRules(t *testing.T, namespace string, violations []Violation, want []string) {
 	t.Helper()
 	var got []string
