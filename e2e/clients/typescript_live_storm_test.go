@@ -134,7 +134,7 @@ func (s *storm) fault(ctx context.Context) {
 	}
 }
 
-// check blocks until the program has what lists return.
+// check blocks until the program has what lists return, and its promises have settled.
 func (s *storm) check(ctx context.Context, round string) {
 	s.t.Helper()
 	s.control.Patch("control", map[string]any{"data": map[string]any{"round": round}})
@@ -148,14 +148,14 @@ func (s *storm) check(ctx context.Context, round string) {
 		s.t.Fatalf("%v; the last line is %s", err, last)
 	}
 	var checked struct {
-		CheckedCount      int
-		Problems, Pending []string
+		CheckedCount int
+		Problems     []string
 	}
 	if err := json.Unmarshal([]byte(line), &checked); err != nil {
 		s.t.Fatal(err)
 	}
-	if checked.CheckedCount == 0 || len(checked.Pending) > 0 {
-		s.t.Errorf("%d snapshots were checked, and %q have not settled", checked.CheckedCount, checked.Pending)
+	if checked.CheckedCount == 0 {
+		s.t.Error("no snapshots were checked")
 	}
 	for _, problem := range checked.Problems {
 		s.t.Error(problem)
