@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { click, FakeService, podValue, renderPage } from "./fixture.js";
 
 test("the page says that it is live", async () => {
@@ -48,6 +48,26 @@ test("types that cannot be read, and those that are missing, are named, and read
   service.unready = undefined;
   await click("Try again");
   await screen.findByText(missing);
+});
+
+test("types that could not be read are read again without a click", async () => {
+  const service = new FakeService();
+  service.set("namespaces", { metadata: { name: "shop" } });
+  renderPage(service, "/r/pods");
+  await screen.findByRole("option", { name: "shop" });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
+  try {
+    service.unready = new ConnectError("down", Code.Internal);
+    fireEvent.change(screen.getByLabelText("Namespace"), { target: { value: "shop" } });
+    await screen.findByText("The types may be outdated: down");
+    service.unready = undefined;
+    await vi.advanceTimersByTimeAsync(5_000);
+    await waitFor(() => {
+      expect(screen.queryByText("The types may be outdated: down")).toBeNull();
+    });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("a caller who may list nothing sees that", async () => {

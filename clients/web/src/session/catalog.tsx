@@ -9,6 +9,9 @@ import { useNamespace } from "./namespace.js";
 /** How often the types and permissions are read again. Changes of CRDs are seen at once. */
 const refreshMs = 5 * 60_000;
 
+/** The delay after which they are read again after an error. */
+const retryMs = 5_000;
+
 /** The resource types that the views offer. */
 export interface Catalog {
   /** All types that the cluster serves. */
@@ -68,17 +71,22 @@ export function CatalogProvider({ children }: { readonly children: ReactNode }) 
         error: undefined,
       });
     };
+    let retrying: ReturnType<typeof setTimeout> | undefined;
     const start = (): void => {
+      clearTimeout(retrying);
       read().catch((error: unknown) => {
         if (leaving.signal.aborted || !(error instanceof Error)) return;
         setState((earlier) => ({ ...earlier, error }));
+        retrying = setTimeout(startIfShown, retryMs);
       });
     };
-    start();
-    const timer = setInterval(() => {
+    const startIfShown = (): void => {
       if (!document.hidden) start();
-    }, refreshMs);
+    };
+    start();
+    const timer = setInterval(startIfShown, refreshMs);
     return () => {
+      clearTimeout(retrying);
       clearInterval(timer);
       leaving.abort();
     };
