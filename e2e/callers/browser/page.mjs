@@ -39,11 +39,24 @@ export async function withPage(address, use, { also, ...options } = {}) {
     const failures = failuresOf(context, [new URL(address).origin, also?.origin]);
     const page = await context.newPage();
     await page.goto(address);
-    await use(page);
+    try {
+      await use(page);
+    } catch (error) {
+      throw new Error(`${error.message}\n${await shownBy(context)}`, { cause: error });
+    }
     if (failures.length > 0) throw new AggregateError(failures, "scripts of the page have failed");
   } finally {
     await browser.close();
   }
+}
+
+/** Returns the addresses of all pages of a browser context, and the states that they show. */
+async function shownBy(context) {
+  const pages = context.pages().map(async (page) => {
+    const states = await page.getByRole("status").allTextContents();
+    return `${page.url()} shows: ${states.filter(Boolean).join("; ")}`;
+  });
+  return (await Promise.all(pages)).join("\n");
 }
 
 /**
