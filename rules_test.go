@@ -92,7 +92,7 @@ var rules = append(partsInOrder("server/edge", []string{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/access", "server/budget", "server/counts", "server/edge", "server/encode", "server/follow", "server/internal", "server/joins", "server/loglines", "server/logs", "server/reads", "server/scalar", "server/sorted", "server/streams", "server/tally", "server/target", "server/tokens", "server/writes"}, testing: true,
+		folders: []string{"server/access", "server/budget", "server/counts", "server/edge", "server/encode", "server/follow", "server/internal", "server/joins", "server/kubeapi", "server/loglines", "server/logs", "server/reads", "server/scalar", "server/sorted", "server/streams", "server/tally", "server/target", "server/tokens", "server/writes"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "server composes its parts, and no part knows it",
 	},
@@ -105,6 +105,11 @@ var rules = append(partsInOrder("server/edge", []string{
 		folders: []string{"server/reads", "server/writes"}, testing: true,
 		imports: []string{module + "server/streams", module + "server/logs"},
 		because: "streams and logs are built on reads, and writes on neither",
+	},
+	{
+		folders: []string{"server/kubeapi"}, testing: true,
+		imports: []string{module + "gen", module + "server/reads", module + "server/streams", module + "server/logs", module + "server/writes"},
+		because: "Kubernetes' own API stands beside the handlers of RPCs, on the same parts",
 	},
 	{
 		folders: []string{"server/streams"}, testing: true,
@@ -324,6 +329,10 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		"a gate uses the chain": {
 			file: "server/edge/gate/a.go", source: `import "` + module + `server/edge"`,
 			want: "in the order of its doc.go",
+		},
+		"Kubernetes' own API uses a handler": {
+			file: "server/kubeapi/a.go", source: `import "` + module + `server/reads"`,
+			want: "beside the handlers",
 		},
 		"edge uses write": {
 			file: "server/edge/a.go", source: `import "` + module + `server/writes"`,

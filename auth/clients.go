@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -45,11 +46,11 @@ type Clients struct {
 // ClientFactory creates clients that act as callers. The clients share their connections. Its
 // methods are safe for concurrent use.
 type ClientFactory struct {
-	config    *rest.Config
-	own       *Clients
-	metadata  metadata.Interface // acts as the service itself
-	asService http.RoundTripper  // sends the service's credentials
-	anonymous http.RoundTripper  // sends no credentials
+	config   *rest.Config
+	own      *Clients
+	metadata metadata.Interface // acts as the service itself
+	over     transports         // of calls
+	upgrades transports         // of connections that are upgraded: see Upgrading
 	// constrained is whether the API server decides for each request whether the service may make it as
 	// the caller, and usedExtra are the keys of Extra that an authorizer uses; see [ClientFactory.Constrain].
 	constrained bool
@@ -57,6 +58,21 @@ type ClientFactory struct {
 
 	mu     sync.Mutex // held while clients are created, so that they are created once
 	cached *utilcache.LRUExpireCache
+}
+
+// transports are the transports that the clients of all callers share.
+type transports struct {
+	asService http.RoundTripper // sends the service's credentials
+	anonymous http.RoundTripper // sends no credentials
+}
+
+// newTransports returns transports to the server of a configuration, with a wrap for those without credentials, which can be nil.
+func newTransports(config *rest.Config, wrap func(http.RoundTripper) http.RoundTripper) (t transports, err error) {
+	if t.asService, err = rest.TransportFor(config); err != nil {
+		return t, err
+	}
+	t.anonymous, err = rest.TransportFor(withoutCredentials(config, wrap))
+	return t, err
 }
 
 // NewClientFactory returns a factory whose clients reach the API server according to config. Each
@@ -71,13 +87,16 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	config.QPS = -1
 	f := &ClientFactory{config: config, cached: utilcache.NewLRUExpireCache(maxClients)}
 	var err error
-	if f.asService, err = rest.TransportFor(config); err != nil {
+	if f.over, err = newTransports(config, wrap); err != nil {
 		return nil, err
 	}
-	if f.anonymous, err = rest.TransportFor(withoutCredentials(config, wrap)); err != nil {
+	// HTTP/2 has no upgrades.
+	overHTTP1 := rest.CopyConfig(config)
+	overHTTP1.NextProtos = []string{"http/1.1"}
+	if f.upgrades, err = newTransports(overHTTP1, wrap); err != nil {
 		return nil, err
 	}
-	if f.own, err = f.newClients(f.asService); err != nil {
+	if f.own, err = f.newClients(f.over.asService); err != nil {
 		return nil, err
 	}
 	f.metadata, err = metadata.NewForConfigAndClient(config, managedfields.Omit(f.own.HTTP))
@@ -121,6 +140,15 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 // would send the credentials to the host that the response names.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// Host returns the address of the API server, with the path before its own.
+func (f *ClientFactory) Host() *url.URL {
+	host, _, err := rest.DefaultServerUrlFor(f.config)
+	if err != nil {
+		panic(err) // cannot happen: own was created from the same configuration
+	}
+	return host
+}
+
 // ForService returns the clients that act as the service itself.
 func (f *ClientFactory) ForService() *Clients { return f.own }
 
@@ -145,7 +173,7 @@ func (f *ClientFactory) For(identity Identity) *Clients {
 	if clients, ok := f.cached.Get(key); ok {
 		return clients.(*Clients)
 	}
-	clients, err := f.newClients(f.transportFor(identity))
+	clients, err := f.newClients(f.transportFor(identity, f.over))
 	if err != nil {
 		panic(err) // cannot happen: own was created from the same configuration
 	}
@@ -168,19 +196,28 @@ func clientsKeyOf(identity Identity) clientsKey {
 	return key
 }
 
+// Upgrading returns a transport that sends requests as a caller, as the clients of For do, over connections that can be upgraded to
+// another protocol: HTTP/1.1.
+func (f *ClientFactory) Upgrading(identity Identity) http.RoundTripper {
+	if identity.own {
+		return strippingTransport{f.upgrades.asService}
+	}
+	return f.transportFor(identity, f.upgrades)
+}
+
 // transportFor returns a transport that sends requests as the caller. It removes all credentials
 // and impersonation headers that a request already has.
-func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
+func (f *ClientFactory) transportFor(identity Identity, over transports) http.RoundTripper {
 	var next http.RoundTripper
 	switch {
 	case identity.token != nil && identity.token() != "":
-		next = transport.NewBearerAuthRoundTripper(identity.token(), f.anonymous)
+		next = transport.NewBearerAuthRoundTripper(identity.token(), over.anonymous)
 	case identity.token != nil:
 		next = failingTransport{errNoToken}
 	case identity.Username == "":
 		next = failingTransport{errNoUser}
 	default:
-		next = f.impersonating(identity)
+		next = f.impersonating(identity, over)
 	}
 	return strippingTransport{next}
 }
@@ -225,7 +262,7 @@ func (r failingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 
 // impersonating returns a transport that sends requests as the service and impersonates the caller.
 // If headers cannot represent the caller's identity exactly, the transport rejects every request.
-func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
+func (f *ClientFactory) impersonating(identity Identity, over transports) http.RoundTripper {
 	var err error
 	if f.constrained {
 		if identity, err = identity.constrained(f.usedExtra); err != nil {
@@ -236,7 +273,7 @@ func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
 	if err != nil {
 		return failingTransport{err}
 	}
-	return countedTransport{transport.NewImpersonatingRoundTripper(config, f.asService), len(identity.Groups)}
+	return countedTransport{transport.NewImpersonatingRoundTripper(config, over.asService), len(identity.Groups)}
 }
 
 // countedTransport explains why the API server rejects the headers that impersonate a caller. It has one for each group, and since

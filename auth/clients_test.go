@@ -239,7 +239,7 @@ func BenchmarkClientsOfACaller(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for b.Loop() {
-			clients, _ := factory.newClients(factory.transportFor(identity))
+			clients, _ := factory.newClients(factory.transportFor(identity, factory.over))
 			kept = append(kept, clients)
 		}
 		runtime.GC()

@@ -15,6 +15,45 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
+// quietAfter is the time without a change of a resource after which AwaitChanges does not wait for the next change.
+const quietAfter = time.Second
+
+// awaitChanges is described at [Cache.AwaitChanges].
+func (c *scopeCache) awaitChanges(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+	if err := checkVersion(version); err != nil {
+		return false, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		advanced, err := c.unreached(version, (*feed).reached)
+		if advanced == nil || err != nil {
+			return err == nil, err
+		}
+		if c.sinceChange() > quietAfter {
+			return false, nil
+		}
+		select {
+		case <-advanced:
+		case <-timer.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// sinceChange returns the time since the last change.
+func (c *scopeCache) sinceChange() time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	changes := c.feed.window.changes
+	if len(changes) == 0 {
+		return quietAfter + time.Second
+	}
+	return time.Since(time.Unix(0, changes[len(changes)-1].at))
+}
+
 // retryTooNew is the retry time, in seconds, for a version that the cache has not reached.
 const retryTooNew = 1
 

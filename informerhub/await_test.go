@@ -10,6 +10,35 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
+func TestAwaitChanges_WaitsForAResourceThatChanges(t *testing.T) {
+	for name, test := range map[string]struct {
+		quiet time.Duration // since the last change
+		next  time.Duration // until the next change, to the awaited version; 0 for none
+		want  bool
+		after time.Duration
+	}{
+		"the next change is in time":          {next: 300 * time.Millisecond, want: true, after: 300 * time.Millisecond},
+		"the next change is late":             {next: 700 * time.Millisecond, after: 500 * time.Millisecond},
+		"the resource has not changed lately": {quiet: 2 * quietAfter, next: 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				c := podCache(1 << 20)
+				must(t, c.Replace(items(pod(t, "a", 1)), "1"))
+				must(t, c.Update(pod(t, "a", 2)))
+				time.Sleep(test.quiet)
+				began := time.Now()
+				timer := time.AfterFunc(test.next, func() { _ = c.Update(pod(t, "a", 3)) })
+				defer timer.Stop()
+				reached, err := newCache(c.resource, c).AwaitChanges(t.Context(), "3", 500*time.Millisecond)
+				if took := time.Since(began); err != nil || reached != test.want || took != test.after {
+					t.Errorf("reached %t after %s, error %v; want %t after %s", reached, took, err, test.want, test.after)
+				}
+			})
+		})
+	}
+}
+
 func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 	failure := apierrors.NewInternalError(errors.New("the conversion webhook is down"))
 	for name, test := range map[string]struct {

@@ -327,6 +327,30 @@ func (c *Cache) Await(ctx context.Context, version string, timeout time.Duration
 	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Await(ctx, version, timeout) })
 }
 
+// Newest asks the API server for its current version, and returns a version that is not older than anything that it had before the
+// call. Concurrent callers share the request. Newest fails with ErrSeveralNamespaces for a cache of several, which have no common version.
+func (c *Cache) Newest(ctx context.Context) (version string, err error) {
+	switch {
+	case len(c.scopes) > 1:
+		return "", ErrSeveralNamespaces
+	case c.scopes[0].history == nil:
+		return "", errNoHistory
+	}
+	return c.scopes[0].history.newest(ctx)
+}
+
+// AwaitChanges blocks until the cache has reached a version by the changes of the resource, for at most timeout, and reports whether it
+// has. Unlike Await, it does not ask the API server, so that it does not block at all for a resource that has not changed for a second.
+func (c *Cache) AwaitChanges(ctx context.Context, version string, timeout time.Duration) (reached bool, err error) {
+	reached = true
+	for _, scope := range c.scopes {
+		if reached, err = scope.awaitChanges(ctx, version, timeout); err != nil || !reached {
+			break
+		}
+	}
+	return reached, err
+}
+
 // isAt reports whether all namespaces have reached a version.
 func (c *Cache) isAt(version string) bool {
 	return !slices.ContainsFunc(c.scopes, func(scope *scopeCache) bool {

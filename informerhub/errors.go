@@ -36,6 +36,9 @@ func (e *SnapshotError) RetryAfterSeconds() int32 { return int32(math.Ceil(e.Ret
 
 func (e *SnapshotError) Unwrap() error { return e.Err }
 
+// ErrSeveralNamespaces is the error of [Cache.Newest] for a cache of several namespaces, which have no common version.
+var ErrSeveralNamespaces = errors.New("the cache has several namespaces, which have no common version")
+
 // ScopeError is the error for a namespace that the hub does not cache, or no longer.
 type ScopeError struct {
 	Resource  Resource

@@ -23,6 +23,8 @@ import (
 type history interface {
 	// current returns the API server's current version.
 	current(ctx context.Context) (string, error)
+	// newest returns a version that is not older than any change before the call. Concurrent callers share the request.
+	newest(ctx context.Context) (string, error)
 	// hasReached reports whether the API server has reached a version.
 	hasReached(ctx context.Context, version string) (bool, error)
 	// deletions returns the deletions between two versions, oldest first.

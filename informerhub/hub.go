@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -384,7 +385,8 @@ func (h *Hub) upstreamOf(cache *scopeCache, client rest.Interface) *upstream {
 	served := func(ctx context.Context) (bool, error) { return h.resolver.Serves(ctx, cache.resource) }
 	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions, tracer: h.options.Tracer}
 	cache.selector.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
-	up.versions = coalesce.New("version", up.askCurrent)
+	up.versions, up.reads = coalesce.New("version", up.askCurrent), coalesce.New("version", up.askCurrent)
+	up.reads.Limiter = flowcontrol.NewTokenBucketRateLimiter(newestPerSecond, newestPerSecond)
 	up.watchLists = h.watchLists.Guard(cache.resource.String())
 	cache.history = up
 	return up

@@ -253,6 +253,8 @@ func (c *replicas) deletedUpTo(uid string, version int) bool {
 // current implements history.
 func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
 
+func (c *replicas) newest(ctx context.Context) (string, error) { return c.current(ctx) }
+
 // hasReached implements history.
 func (c *replicas) hasReached(_ context.Context, version string) (bool, error) {
 	return c.version >= numberOf(version), nil

@@ -47,8 +47,10 @@ type upstream struct {
 	// versions returns the API server's current version. Callers with a version that the cache has
 	// not reached share the request.
 	versions *coalesce.Requests[string]
-	tracer   trace.Tracer // of a shared cache; nil without traces
-	delay    retryDelay
+	// reads returns it too, for callers that read the newest state, at a higher rate.
+	reads  *coalesce.Requests[string]
+	tracer trace.Tracer // of a shared cache; nil without traces
+	delay  retryDelay
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -71,6 +73,7 @@ func (u *upstream) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer u.versions.CloseWithError(ErrClosed)
+	defer u.reads.CloseWithError(ErrClosed)
 	defer u.definitions.join(ctx, u, stop)()
 	for ctx.Err() == nil {
 		u.reflect(ctx, stop)
@@ -315,6 +318,13 @@ func isFarAhead(current, version string) bool {
 	reached, requested := object.VersionNumber(current), object.VersionNumber(version)
 	return reached < math.MaxUint64-maxChanges && requested > reached+maxChanges
 }
+
+// newestPerSecond is the rate of requests for the current version that readers of the newest state cause. Each takes the API server
+// about as long as a read of one object.
+const newestPerSecond = 50
+
+// newest implements history.
+func (u *upstream) newest(ctx context.Context) (string, error) { return u.reads.Fresh(ctx) }
 
 // askCurrent requests the current version for all callers that share the request.
 func (u *upstream) askCurrent() (string, error) { return u.current(context.Background()) }

@@ -2,13 +2,17 @@ package server
 
 import (
 	"cmp"
+	"net/http"
 
 	"connectrpc.com/connect/v2"
 
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
+	"github.com/kubeconnect/kubeconnect/server/budget"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
+	"github.com/kubeconnect/kubeconnect/server/kubeapi"
 	"github.com/kubeconnect/kubeconnect/server/logs"
 	"github.com/kubeconnect/kubeconnect/server/reads"
 	"github.com/kubeconnect/kubeconnect/server/streams"
@@ -22,6 +26,10 @@ type handlers struct {
 	discovery *discoveryService
 	access    *accessService
 	pods      *logs.Pods
+	// What Kubernetes' own API is served by, too.
+	targets     *target.Resolver
+	permissions access.Permissions
+	leases      access.Leases
 }
 
 // resources implements kubeconnect.v1.ResourceService with the handlers of its parts. Nothing else is reached
@@ -43,6 +51,18 @@ func (h handlers) register(server *connect.Server) {
 	kubeconnectv1connect.RegisterPodServiceHandler(server, h.pods)
 }
 
+// kubernetes returns the handler of Kubernetes' own API.
+func (h handlers) kubernetes(config Config, chain *edge.Chain, responses *budget.Responses) http.Handler {
+	if config.KubeAPI == "" || config.KubeAPI == kubeapi.Off {
+		return http.HandlerFunc(kubeapi.Disabled)
+	}
+	return kubeapi.New(kubeapi.Config{
+		Mode: config.KubeAPI, Chain: chain, Hub: config.Hub, Targets: h.targets, Permissions: h.permissions, Leases: h.leases,
+		Clients: config.Clients, Responses: responses, Streams: config.Streams, Metrics: config.Edge.Metrics,
+		Gzip: config.Edge.Compression == edge.CompressGzip, Origins: config.Edge.CORSOrigins,
+	})
+}
+
 func newHandlers(config Config, callers *gate.Callers, kept *ledger.Ledger) handlers {
 	hub, targets, permissions := config.Hub, target.NewResolver(config.Hub), access.NewPermissions(config.Authorizer, config.Hub)
 	leases := access.NewLeases(permissions, config.Recheck)
@@ -55,6 +75,7 @@ func newHandlers(config Config, callers *gate.Callers, kept *ledger.Ledger) hand
 		Callers: callers, Limits: config.Edge.Limits, Metrics: config.Edge.Metrics, Streams: config.Streams, Kept: kept,
 	})
 	return handlers{
+		targets: targets, permissions: permissions, leases: leases,
 		resources: resources{reads.Objects, reads.Lists, reads.Counts, reads.Tables, watches, writes.New(hub, targets, config.Clients)},
 		discovery: &discoveryService{hub: hub, targets: targets, permissions: permissions},
 		access:    &accessService{targets: targets, clients: config.Clients, permissions: permissions, callers: callers},

@@ -19,9 +19,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/health"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
+	"github.com/kubeconnect/kubeconnect/server/kubeapi"
 )
 
-// Config configures a server. All fields but Lacking, LogClients, Recheck, Reviews, Streams and TokenGeneration are
+// Config configures a server. All fields but KubeAPI, Lacking, LogClients, Recheck, Reviews, Streams and TokenGeneration are
 // required.
 type Config struct {
 	// Edge configures what every call passes. Its Metrics and Usage are optional here: by default they are not exported.
@@ -50,6 +51,8 @@ type Config struct {
 	Streams *streamlife.Streams
 	// Console handles the page at "/".
 	Console http.Handler
+	// KubeAPI is what is served of Kubernetes' own API. Default: nothing.
+	KubeAPI kubeapi.Mode
 }
 
 // New returns the handler of everything that the service serves.
@@ -58,13 +61,20 @@ func New(config Config) http.Handler {
 	config.Edge.Usage = cmp.Or(config.Edge.Usage, observe.NewUsage())
 	chain := edge.NewChain(config.Edge)
 	server, mux := chain.NewServer(), http.NewServeMux()
-	newHandlers(config, chain.Callers, chain.Kept).register(server)
+	config.Streams = cmp.Or(config.Streams, streamlife.NewStreams(0))
+	handlers := newHandlers(config, chain.Callers, chain.Kept)
+	handlers.register(server)
 	grpcreflect.Register(server, grpcreflect.WithNamer(grpcreflect.NamerFunc(func() []string {
 		return append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)
 	})))
 	upstream := health.Upstream{Freshness: config.Hub.Freshness, Lacking: config.Lacking, Reviews: config.Reviews}
 	health.Handle(mux, server, config.Readiness, upstream, serviceNames())
-	chain.Mount(mux, server, writersOf(budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)))
+	responses := budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)
+	chain.Mount(mux, server, writersOf(responses))
+	kubernetes := handlers.kubernetes(config, chain, responses)
+	for _, pattern := range kubeapi.Patterns {
+		mux.Handle(pattern, kubernetes)
+	}
 	mux.Handle("/", withoutProcedures(config.Console))
 	return chain.Handler(mux)
 }

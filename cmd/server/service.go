@@ -161,6 +161,7 @@ func (s *service) newHandler(c server.Config) http.Handler {
 	c.Edge.Usage = s.usage
 	c.Console = web.Handler(s.settings.OIDC.Console())
 	c.Edge.CORSOrigins = s.settings.CORSOrigins
+	c.KubeAPI = s.settings.KubeAPI
 	c.Edge.Replica = replicaName()
 	c.Edge.LogSample = s.settings.LogSample
 	c.Edge.Adjuster = s.adjuster

@@ -107,6 +107,12 @@ func ToWatch(resource informerhub.Resource, namespace, name, fieldSelector strin
 	return access
 }
 
+// ToWatchAlone returns the read of a watch by Kubernetes' own API, which needs only the permission to watch, for everything that it
+// names.
+func ToWatchAlone(resource informerhub.Resource, namespace, fieldSelector string) Request {
+	return Request{Resource: resource, Namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"watch"}, Indivisible: true}
+}
+
 // selectedName returns the only name that a field selector can select, as the API server derives
 // it, or an empty string.
 func selectedName(fieldSelector string) string {

@@ -64,6 +64,7 @@ type Chain struct {
 
 	config   Config
 	entrance *gate.Entrance
+	admit    connect.ServerInterceptor // outermost; has the slots of the calls
 }
 
 // NewChain returns a chain without calls.
@@ -76,6 +77,7 @@ func NewChain(config Config) *Chain {
 		entrance: gate.NewEntrance(config.BodyTimeout, log, config.Usage, config.Metrics),
 	}
 	config.Adjuster.Attach(chain.Callers, log)
+	chain.admit = chain.admission()
 	return chain
 }
 
@@ -84,11 +86,10 @@ func (c *Chain) Handler(next *http.ServeMux) http.Handler {
 	return c.entrance.Handler(origins.SameSite(c.config.CORSOrigins, next))
 }
 
-// NewServer returns a server without services, whose calls pass a gate and the interceptors. It must be called once,
-// because the result has the slots of the calls.
+// NewServer returns a server without services, whose calls pass a gate and the interceptors.
 func (c *Chain) NewServer() *connect.Server {
 	interceptors := []connect.ServerInterceptor{
-		c.admission(),
+		c.admit,
 		c.config.Metrics.CountCalls,
 		c.mapErrors,
 		streamlife.CancelOnShutdown(c.config.OnShutdown),

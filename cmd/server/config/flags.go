@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/cmd/server/logging"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/kubeapi"
 )
 
 // UsageColumns is the maximum width of the output of --help, and of the help of a flag.
@@ -79,6 +80,9 @@ func (s *Settings) addListenFlags(flags *pflag.FlagSet) {
 		"serve plain text beyond this machine; only behind a proxy that terminates TLS")
 	flags.StringSliceVar(&s.CORSOrigins, "cors-origin", nil,
 		"an `origin` whose pages are allowed to call, such as https://app.example.com; repeatable")
+	choose(flags, (*string)(&s.KubeAPI), "kube-api",
+		"what is served of Kubernetes' own API: everything, reads only, or nothing",
+		string(kubeapi.All), string(kubeapi.Read), string(kubeapi.Off))
 }
 
 func (s *Settings) addCallerFlags(flags *pflag.FlagSet) {

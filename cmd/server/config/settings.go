@@ -20,6 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/edge/gate"
 	"github.com/kubeconnect/kubeconnect/server/edge/origins"
+	"github.com/kubeconnect/kubeconnect/server/kubeapi"
 )
 
 // Settings are the values of the flags, the environment variables and the configuration file.
@@ -42,6 +43,7 @@ type Settings struct {
 	KeyFile                  string
 	allowPlaintext           bool
 	CORSOrigins              []string
+	KubeAPI                  kubeapi.Mode
 	Limits                   gate.Limits
 	MaxStreamAge             time.Duration
 	Peers                    string

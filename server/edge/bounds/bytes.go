@@ -26,7 +26,7 @@ const (
 // MaxBytes returns the maximum length of a request of a procedure.
 func MaxBytes(procedure string) int64 {
 	switch {
-	case hasManifest(procedure):
+	case hasManifest(procedure), IsKubernetes(procedure):
 		return MaxManifestBytes
 	case procedure == kubeconnectv1connect.AccessServiceCheckAccessProcedure:
 		return maxQuestionsBytes
@@ -40,6 +40,17 @@ func MaxBytes(procedure string) int64 {
 // IsHealth reports whether a procedure is one of grpc.health.v1.Health.
 func IsHealth(procedure string) bool {
 	return strings.HasPrefix(procedure, "/"+healthv1.Health_ServiceDesc.ServiceName+"/")
+}
+
+// Kubernetes is the prefix of the procedures of Kubernetes' own API, which are no calls of connect: a verb follows.
+const Kubernetes = "/kubernetes/"
+
+// IsKubernetes reports whether a procedure is one of Kubernetes' own API.
+func IsKubernetes(procedure string) bool { return strings.HasPrefix(procedure, Kubernetes) }
+
+// IsKubernetesPath reports whether a path is one of Kubernetes' own API.
+func IsKubernetesPath(path string) bool {
+	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/apis/")
 }
 
 func hasManifest(procedure string) bool {
@@ -61,6 +72,8 @@ func DecodedBytes(procedure string, length int64) int64 {
 		return manifestGrowth * length
 	case procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure:
 		return watchGrowth * length
+	case IsKubernetes(procedure):
+		return length // it is passed on as it is
 	}
 	return min(requestGrowth*length, maxGrownBytes)
 }

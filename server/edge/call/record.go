@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
@@ -104,9 +106,15 @@ func (r *Record) sentBytes() prometheus.Counter {
 	return r.sent
 }
 
-// Describe records what a request is about.
+// Subject is what a request is about that has no message of its own.
+type Subject struct{ Resource, Namespace, Name, Subresource string }
+
+// Describe records what a request is about: a message, or a Subject.
 func (r *Record) Describe(message any) {
 	about := r.subjectOf()
+	if of, ok := message.(Subject); ok {
+		about = subject{resource: noted(of.Resource), namespace: noted(of.Namespace), name: noted(of.Name), subresource: noted(of.Subresource)}
+	}
 	if of, ok := message.(interface{ GetResource() string }); ok {
 		about.resource = noted(of.GetResource())
 	}
@@ -341,11 +349,16 @@ var changes = map[string]bool{
 }
 
 // IsChange reports whether the call changes the cluster.
-func (r *Record) IsChange() bool { return changes[r.Procedure] }
+func (r *Record) IsChange() bool {
+	return changes[r.Procedure] || bounds.IsKubernetes(r.Procedure) && slices.Contains(kubernetesChanges, verbOf(r.Procedure))
+}
+
+// kubernetesChanges are the verbs of Kubernetes' own API that change the cluster.
+var kubernetesChanges = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // shortName returns a procedure without its package.
 func shortName(procedure string) string {
-	return procedure[strings.LastIndexByte(procedure, '.')+1:]
+	return strings.TrimPrefix(procedure[strings.LastIndexByte(procedure, '.')+1:], "/")
 }
 
 // Attributes returns what is logged about a call. Nothing of it is from an object or a credential.

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
 
@@ -115,17 +117,33 @@ var verbs = map[string]string{
 	kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure: "deletecollection",
 }
 
+// kubernetesVerbs are the verbs of Kubernetes' own API, whose procedures end with them.
+var kubernetesVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// verbOf returns the verb of a procedure; empty if it is about no resource.
+func verbOf(procedure string) string {
+	verb, isKubernetes := strings.CutPrefix(procedure, bounds.Kubernetes)
+	switch {
+	case !isKubernetes:
+		return verbs[procedure]
+	case slices.Contains(kubernetesVerbs, verb):
+		return verb
+	}
+	return ""
+}
+
 // Target returns what the request is about, as the API server would be asked for it; false if that is no
 // resource, several, or not known. It is for changes, and for reads that end before a permission is decided.
 func (r *Record) Target() (target auth.Attributes, ok bool) {
 	resource, rest, isServed := strings.Cut(r.servedResource(), ".")
-	if verbs[r.Procedure] == "" || !isServed {
+	verb := verbOf(r.Procedure)
+	if verb == "" || !isServed {
 		return auth.Attributes{}, false
 	}
 	version, group, _ := strings.Cut(rest, ".")
 	of := r.subjectOf()
 	return auth.Attributes{
-		Verb: verbs[r.Procedure], Group: group, Version: version, Resource: resource, Subresource: of.subresource,
+		Verb: verb, Group: group, Version: version, Resource: resource, Subresource: of.subresource,
 		Namespace: of.namespace, Name: of.name,
 	}, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
@@ -45,6 +46,8 @@ const (
 	// maxPath bounds the path of a request, and maxQuery its query unless that has the message of a read.
 	maxPath  = 1 << 10
 	maxQuery = 8 << 10
+	// maxKubernetesQuery bounds the query of a request for Kubernetes' API, which has selectors, and the command of an exec.
+	maxKubernetesQuery = 64 << 10
 	// maxKeptPath is the length to which the path of a request is cut when its response waits for the client.
 	maxKeptPath = 256
 )
@@ -127,7 +130,11 @@ func bound(r *http.Request) (status int) {
 	if len(r.Header) > maxHeaderFields {
 		return http.StatusRequestHeaderFieldsTooLarge
 	}
-	if len(r.URL.Path) > maxPath || len(r.URL.RawQuery) > maxQuery && !isReadByGet(r) {
+	query := maxQuery
+	if bounds.IsKubernetesPath(r.URL.Path) {
+		query = maxKubernetesQuery
+	}
+	if len(r.URL.Path) > maxPath || len(r.URL.RawQuery) > query && !isReadByGet(r) {
 		return http.StatusRequestURITooLong
 	}
 	for _, name := range protocolHeaders {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge/bounds"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 )
@@ -65,8 +66,11 @@ func New(entrance *Entrance, config Config) *Gate {
 func (g *Gate) Admit(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		c := call.From(ctx)
-		info, _ := connect.CallInfoForServerContext(ctx)
-		ctx = c.BeginSpan(ctx, g.config.Tracer, info.Protocol)
+		protocol := plainHTTP
+		if info, ok := connect.CallInfoForServerContext(ctx); ok {
+			protocol = info.Protocol
+		}
+		ctx = c.BeginSpan(ctx, g.config.Tracer, protocol)
 		admitted, err := g.enter(ctx, c, spec)
 		if err != nil {
 			return g.entrance.refuse(c, spec, err)
@@ -90,7 +94,7 @@ func (g *Gate) enter(ctx context.Context, c *call.Call, spec connect.Spec) (cont
 	if g.config.Replica != "" {
 		c.ResponseHeader.Set(call.ReplicaHeader, g.config.Replica)
 	}
-	if c.Request.Method == http.MethodGet && c.Request.Header.Get("Authorization") == "" {
+	if c.Request.Method == http.MethodGet && c.Request.Header.Get("Authorization") == "" && !bounds.IsKubernetes(spec.Procedure) {
 		return nil, errGetWithoutToken
 	}
 
@@ -163,6 +167,9 @@ func (g *Gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string,
 	}
 	return release, err
 }
+
+// plainHTTP is the protocol, in traces, of requests that are no calls of connect.
+const plainHTTP = "http"
 
 // errGetWithoutToken rejects reads by GET that a page of any site could make a browser send, with
 // the browser's client certificate or without authentication. A browser never sends Authorization

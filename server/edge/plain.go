@@ -1,0 +1,64 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/kubeconnect/kubeconnect/server/edge/call"
+	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
+	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
+)
+
+// Plain is a request over plain HTTP that is no call of connect. Its fields are set once.
+type Plain struct {
+	// Procedure names the kind of request in metrics, logs and limits, as the procedure of a call does.
+	Procedure string
+	// Type is StreamTypeServer for a response without end, and StreamTypeBidi if the request has no end either.
+	Type connect.StreamType
+	// Subject is what the request is about, for the records.
+	Subject call.Subject
+	// Serve writes the response, or returns the error that Fail is to write. The context has the caller.
+	Serve func(ctx context.Context, w http.ResponseWriter) error
+	// Fail writes an error of the gate or of Serve, which may have written a part of the response.
+	Fail func(w http.ResponseWriter, err error)
+}
+
+// ServePlain serves a plain request behind the same gate, and with the same interceptors, as a call.
+func (c *Chain) ServePlain(w http.ResponseWriter, r *http.Request, plain Plain) {
+	spec := connect.Spec{Procedure: plain.Procedure, StreamType: plain.Type}
+	of := call.From(r.Context())
+	c.config.Metrics.Begin(of, plain.Procedure)
+	c.config.Audit.Begin(of)
+	isAdmitted := false
+	serve := c.admit(c.config.Metrics.CountCalls(func(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+		isAdmitted = true
+		_ = stream.Receive(plain.Subject) // the request is its headers
+		served := streamlife.CancelOnShutdown(c.config.OnShutdown)(func(ctx context.Context, _ connect.Spec, _ connect.ServerStream) error {
+			defer of.Decoded()
+			return plain.Serve(ctx, w)
+		})
+		err := served(ctx, spec, stream)
+		c.config.Metrics.Limited(err)
+		if err != nil {
+			plain.Fail(w, err)
+		}
+		return callerrors.ConnectError(err)
+	}))
+	if err := serve(r.Context(), spec, plainStream{}); err != nil && !isAdmitted {
+		plain.Fail(w, err)
+	}
+}
+
+// plainStream is the stream of a plain request, which has no messages: its response is written to a ResponseWriter.
+type plainStream struct{}
+
+// Receive implements connect.ServerStream.
+func (plainStream) Receive(any) error { return nil }
+
+// SendHeaders implements connect.ServerStream.
+func (plainStream) SendHeaders() error { return nil }
+
+// Send implements connect.ServerStream.
+func (plainStream) Send(any) error { return nil }
