@@ -35,7 +35,7 @@ func TestReads_AreThoseOfTheAPIServer(t *testing.T) {
 	replicas := []*harness.Service{kit.StartForCallers(t), kit.StartForCallers(t)}
 	w.warm(ctx, replicas)
 	w.populate(ctx)
-	rnd := rand.New(rand.NewPCG(kit.NewSeed(t), 0))
+	rnd := newRandom(t)
 	versions := w.versions(ctx)
 	client := serviceClient(t)
 	cached, different := 0, 0
@@ -94,6 +94,8 @@ func (w *world) versions(ctx context.Context) []string {
 	}
 	return versions
 }
+
+func newRandom(t *testing.T) *rand.Rand { return rand.New(rand.NewPCG(kit.NewSeed(t), 0)) }
 
 func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }
 

@@ -41,7 +41,7 @@ func TestWatches_AreThoseOfTheAPIServer(t *testing.T) {
 	replicas := []*harness.Service{kit.StartForCallers(t), kit.StartForCallers(t)}
 	w.warm(ctx, replicas)
 	w.populate(ctx)
-	rnd := rand.New(rand.NewPCG(kit.NewSeed(t), 0))
+	rnd := newRandom(t)
 	for range kit.Rounds(t) {
 		w.compareWatches(ctx, rnd, replicas)
 	}

@@ -19,10 +19,10 @@ type Plain struct {
 	Type connect.StreamType
 	// Subject is what the request is about, for the records.
 	Subject call.Subject
-	// Serve writes the response, or returns the error that Fail is to write. The context has the caller.
-	Serve func(ctx context.Context, w http.ResponseWriter) error
+	// Serve writes the response, or returns the error that Fail is to write. The context of its request has the caller.
+	Serve func(w http.ResponseWriter, r *http.Request) error
 	// Fail writes an error of the gate or of Serve, which may have written a part of the response.
-	Fail func(w http.ResponseWriter, err error)
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // ServePlain serves a plain request behind the same gate, and with the same interceptors, as a call.
@@ -37,17 +37,17 @@ func (c *Chain) ServePlain(w http.ResponseWriter, r *http.Request, plain Plain) 
 		_ = stream.Receive(plain.Subject) // the request is its headers
 		served := streamlife.CancelOnShutdown(c.config.OnShutdown)(func(ctx context.Context, _ connect.Spec, _ connect.ServerStream) error {
 			defer of.Decoded()
-			return plain.Serve(ctx, w)
+			return plain.Serve(w, r.WithContext(ctx))
 		})
 		err := served(ctx, spec, stream)
 		c.config.Metrics.Limited(err)
 		if err != nil {
-			plain.Fail(w, err)
+			plain.Fail(w, r, err)
 		}
 		return callerrors.ConnectError(err)
 	}))
 	if err := serve(r.Context(), spec, plainStream{}); err != nil && !isAdmitted {
-		plain.Fail(w, err)
+		plain.Fail(w, r, err)
 	}
 }
 

@@ -76,19 +76,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bearerOfWebSocket(r)
 	p := parse(r)
 	plain := edge.Plain{
-		Procedure: p.procedure(), Type: p.streamType(), Subject: p.subject(),
-		Serve: func(ctx context.Context, w http.ResponseWriter) error { return h.serve(ctx, w, r, p) },
-		Fail: func(w http.ResponseWriter, err error) {
-			var begun *begunError
-			var written *writtenError
-			switch {
-			case errors.As(err, &written):
-			case errors.As(err, &begun):
-				call.From(r.Context()).AbortResponse()
-			default:
-				writeStatus(w, r, err)
-			}
-		},
+		Procedure: p.procedure(), Type: p.streamType(), Subject: p.subject(), Fail: fail,
+		Serve: func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, p) },
 	}
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.config.Chain.ServePlain(w, r, plain) })
 	if p.isWatch && p.isOnObjects() {
@@ -98,8 +87,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	served(w, r)
 }
 
+// fail writes an error, unless the response is written already.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	var begun *begunError
+	var written *writtenError
+	switch {
+	case errors.As(err, &written):
+	case errors.As(err, &begun):
+		call.From(r.Context()).AbortResponse()
+	default:
+		writeStatus(w, r, err)
+	}
+}
+
 // serve serves an admitted request: from the cache if it can, and otherwise by passing it on.
-func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, p request) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error {
+	ctx := r.Context()
 	if isFromOtherSite(r, h.config.Origins) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin")
 	}

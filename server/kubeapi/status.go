@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -22,17 +23,14 @@ func statusOf(err error) metav1.Status {
 		status := known.Status()
 		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 		if status.Code == 0 {
-			status.Code = http.StatusInternalServerError
+			status.Code = codeOf(callerrors.StatusOf(err))
 		}
 		return status
 	}
 	of := callerrors.StatusOf(err)
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Reason: metav1.StatusReason(of.GetReason()), Message: of.GetMessage(), Code: of.GetCode(),
-	}
-	if status.Code == 0 {
-		status.Code = http.StatusInternalServerError
+		Status:   metav1.StatusFailure, Reason: metav1.StatusReason(of.GetReason()), Message: of.GetMessage(), Code: codeOf(of),
 	}
 	if of.GetRetryAfterSeconds() > 0 || of.GetKind() != "" {
 		status.Details = &metav1.StatusDetails{
@@ -40,6 +38,11 @@ func statusOf(err error) metav1.Status {
 		}
 	}
 	return status
+}
+
+// codeOf returns the HTTP status of an error of the service.
+func codeOf(status interface{ GetCode() int32 }) int32 {
+	return cmp.Or(status.GetCode(), http.StatusInternalServerError)
 }
 
 // writeStatus writes an error as a Status, in protobuf if the client accepts that first.
