@@ -39,6 +39,7 @@ type Kubelet struct {
 	ports      map[port]func(net.Conn)
 	requests   map[string][]url.Values
 	open       map[string]int
+	upgrades   []string
 }
 
 // port is a port of a pod.
@@ -71,7 +72,7 @@ func start(t testing.TB, client kubernetes.Interface, features ...string) *Kubel
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
 	streams := remote.NewServer(k.podOf)
 	streams.Register(mux)
-	server := httptest.NewTLSServer(mux)
+	server := httptest.NewTLSServer(k.noteUpgrades(mux))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
 	t.Cleanup(streams.Close)
@@ -189,6 +190,25 @@ func (k *Kubelet) Open(namespace, pod, container string) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.open[keyOf(namespace, pod, container)]
+}
+
+// Upgrades returns the protocol of each request so far that became streams, as "SPDY/3.1" or "websocket". A WebSocket
+// is followed by the SPDY to which a kubelet translates it, unless a client used the protocols of old ones.
+func (k *Kubelet) Upgrades() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.upgrades)
+}
+
+func (k *Kubelet) noteUpgrades(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if upgrade := r.Header.Get("Upgrade"); upgrade != "" {
+			k.mu.Lock()
+			k.upgrades = append(k.upgrades, upgrade)
+			k.mu.Unlock()
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func keyOf(namespace, pod, container string) string { return namespace + "/" + pod + "/" + container }
