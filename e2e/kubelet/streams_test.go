@@ -279,7 +279,12 @@ func (f *fixture) forward(protocol, port string) (address string) {
 		f.t.Fatal(err)
 	}
 	go func() { ended <- forwarder.ForwardPorts() }()
-	f.t.Cleanup(func() { close(stop); _ = <-ended })
+	f.t.Cleanup(func() {
+		close(stop)
+		if err := <-ended; err != nil {
+			f.t.Error(err)
+		}
+	})
 	select {
 	case <-ready:
 	case err := <-ended:

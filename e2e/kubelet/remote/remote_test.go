@@ -359,20 +359,24 @@ var dialers = map[string]func(*fixture) (httpstream.Dialer, error){
 }
 
 // forward forwards a port of the pod until the test ends, and returns the local address.
-func (f *fixture) forward(name string, port string) (address string, errorsOf *bytes.Buffer) {
+func (f *fixture) forward(name string, port string) (address string) {
 	f.t.Helper()
 	dialer, err := dialers[name](f)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	stop, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	errorsOf = &bytes.Buffer{}
-	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{":" + port}, stop, ready, io.Discard, errorsOf)
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{":" + port}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	go func() { ended <- forwarder.ForwardPorts() }()
-	f.t.Cleanup(func() { close(stop); _ = <-ended })
+	f.t.Cleanup(func() {
+		close(stop)
+		if err := <-ended; err != nil {
+			f.t.Error(err)
+		}
+	})
 	select {
 	case <-ready:
 	case err := <-ended:
@@ -383,7 +387,7 @@ func (f *fixture) forward(name string, port string) (address string, errorsOf *b
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), errorsOf
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local)))
 }
 
 func TestServer_PortForwardServesConnectionsAtOnce(t *testing.T) {
@@ -391,7 +395,7 @@ func TestServer_PortForwardServesConnectionsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.pod.ports[7] = func(conn net.Conn) { _, _ = io.Copy(conn, conn) }
-			address, _ := f.forward(name, "7")
+			address := f.forward(name, "7")
 			var conns []net.Conn
 			for range 2 {
 				conn, err := net.Dial("tcp", address)
@@ -423,7 +427,7 @@ func TestServer_PortForwardClosesOneDirection(t *testing.T) {
 				received, _ := io.ReadAll(conn)
 				_, _ = fmt.Fprintf(conn, "%d bytes", len(received))
 			}
-			address, _ := f.forward(name, "7")
+			address := f.forward(name, "7")
 			conn, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Fatal(err)
@@ -445,7 +449,7 @@ func TestServer_PortForwardServesHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.pod.ports[80] = kubelet.ServeHTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
-			address, _ := f.forward(name, "80")
+			address := f.forward(name, "80")
 			for _, path := range []string{"/a", "/b"} {
 				response, err := http.Get("http://" + address + path)
 				if err != nil {
@@ -462,17 +466,28 @@ func TestServer_PortForwardServesHTTP(t *testing.T) {
 }
 
 func TestServer_PortForwardToAClosedPort(t *testing.T) {
-	for name := range dialers {
+	for name, dialerOf := range dialers {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			address, _ := f.forward(name, "9")
-			conn, err := net.Dial("tcp", address)
+			dialer, err := dialerOf(newFixture(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, _, err := dialer.Dial("portforward.k8s.io")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = conn.Close() }()
-			if received, err := io.ReadAll(conn); len(received) > 0 {
-				t.Errorf("received %q, %v", received, err)
+			var failures httpstream.Stream
+			for _, kind := range []string{"data", "error"} {
+				stream, err := conn.CreateStream(http.Header{"streamType": {kind}, "port": {"9"}, "requestID": {"0"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				failures = stream
+			}
+			failure, _ := io.ReadAll(failures) // the stream is reset after the message
+			if want := "error forwarding port 9 to pod one, uid : failed to connect to localhost:9"; !strings.HasPrefix(string(failure), want) {
+				t.Errorf("the error is %q", failure)
 			}
 		})
 	}
