@@ -241,6 +241,22 @@ func readUntil(t *testing.T, shown io.Reader, text string) string {
 	return string(read)
 }
 
+// until blocks until a condition holds, which is asked for again and again.
+func until(t *testing.T, description string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for !holds() {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			t.Fatalf("timed out waiting until %s", description)
+		}
+	}
+}
+
 // untilSize asks for the size until it is the given one: sizes are sent apart from the keys.
 func untilSize(t *testing.T, input io.Writer, shown io.Reader, size string) {
 	t.Helper()
@@ -265,9 +281,7 @@ func TestServer_Attach(t *testing.T) {
 			ended <- open(t.Context(), f, "/attach/shop/one/main", remotecommand.StreamOptions{Stdin: keys, Stdout: screen, Stderr: io.Discard})
 		}()
 		press(t, input, "typed\n")
-		for f.pod.container.Input() != "typed\n" { // it is attached when its input is read
-			time.Sleep(time.Millisecond)
-		}
+		until(t, "its input is read, so that it is attached", func() bool { return f.pod.container.Input() == "typed\n" })
 		log.WriteAt(time.Now(), "Stderr", "error\n")
 		log.Write("after\n")
 		if read := readUntil(t, shown, "\n"); read != "after\n" {
@@ -312,9 +326,7 @@ func TestServer_SessionsEndWithTheirClients(t *testing.T) {
 				if err := open(ctx, f, "/exec/shop/one/main", options, "sh", "-c", "echo running; "+command); !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
-				for f.pod.container.Sessions() > 0 {
-					time.Sleep(time.Millisecond)
-				}
+				until(t, "the session has ended", func() bool { return f.pod.container.Sessions() == 0 })
 			})
 		})
 	}
