@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/websocket"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -313,4 +314,45 @@ func (f *fixture) dialer(protocol string) httpstream.Dialer {
 		f.t.Fatal(err)
 	}
 	return spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, at)
+}
+
+// TestPortForward_ByAWebSocketForEachConnection uses the protocol of clients that have no SPDY: the first byte of a
+// message is a channel, and the first message in each is the port.
+func TestPortForward_ByAWebSocketForEachConnection(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, kubelet.Start)
+	f.kubelet.Listen(f.namespace, "one", 7, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	config := kit.Cluster(t).Config
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := f.request("portforward").Param("ports", "7").URL()
+	at.Scheme = "wss"
+	settings, err := websocket.NewConfig(at.String(), config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Protocol, settings.TlsConfig = []string{"v4.channel.k8s.io"}, tlsConfig
+	conn, err := settings.DialContext(f.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(f.ctx, func() { _ = conn.Close() })()
+	for _, want := range []string{"\x00\x07\x00", "\x01\x07\x00"} {
+		f.wantMessage(conn, want)
+	}
+	if err := websocket.Message.Send(conn, []byte("\x00hello")); err != nil {
+		t.Fatal(err)
+	}
+	f.wantMessage(conn, "\x00hello")
+}
+
+func (f *fixture) wantMessage(conn *websocket.Conn, want string) {
+	f.t.Helper()
+	var message []byte
+	if err := websocket.Message.Receive(conn, &message); err != nil || string(message) != want {
+		f.t.Fatalf("received %q, %v; want %q", message, err, want)
+	}
 }
