@@ -18,7 +18,8 @@
 // faults, daytwo, traces, transport, wire, clients, console, informer and coverage. They share kit, which has
 // control planes, callers, objects and checks. Below kit, harness starts processes, traffic writes at
 // random, record records a watch, and validate checks the recording; costly has the most expensive
-// requests. The programs in callers are written in other languages.
+// requests. The programs in callers are written in other languages. kubelet simulates the kubelets of pods with logs,
+// commands and ports; its tests are against the API server, without the service.
 //
 // Tests with large dependencies are Go modules of their own: deploy tests the Helm chart, and monitoring
 // its alerts and its dashboard. So are the programs cluster, the control plane, and issuer, an OpenID

@@ -12,6 +12,10 @@
 //	run/         NAME.pid for each component
 //
 // A component that dies is restarted. No component outlives this process, however it ends.
+//
+// With the first argument kubectl it is kubectl of the same version instead:
+//
+//	devcluster kubectl --kubeconfig DIR/kubeconfig get pods
 package main
 
 import (
@@ -28,6 +32,10 @@ import (
 
 func main() {
 	if len(os.Args) > 1 {
+		if os.Args[1] == kubectlName {
+			runKubectl(os.Args[1:])
+			return
+		}
 		if newCommand, ok := components[os.Args[1]]; ok {
 			os.Exit(runComponent(newCommand, os.Args[2:]))
 		}

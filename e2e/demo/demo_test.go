@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
@@ -45,7 +47,7 @@ var states = map[string]struct{ resource, filter string }{
 
 // TestDemo_ShowsEachState runs what `make run` runs, and reads it through the service.
 func TestDemo_ShowsEachState(t *testing.T) {
-	address := start(t, 4)
+	address, kubeconfig := startCluster(t, 4)
 	client := kubeconnectv1connect.NewResourceServiceClient(dial(address))
 	ctx := kit.Deadline(t)
 	for name, state := range states {
@@ -58,6 +60,7 @@ func TestDemo_ShowsEachState(t *testing.T) {
 		})
 	}
 	t.Run("logs", func(t *testing.T) { checkLogs(ctx, t, client, address) })
+	t.Run("a terminal", func(t *testing.T) { checkTerminal(ctx, t, kubeconfig) })
 	t.Run("hints", func(t *testing.T) { checkHints(ctx, t, client) })
 	t.Run("a second run", func(t *testing.T) { checkSecondSeed(ctx, t, client, address) })
 }
@@ -137,6 +140,22 @@ func hasLine(ctx context.Context, pods kubeconnectv1connect.PodServiceClient, re
 		return errors.New("it is empty")
 	}
 	return err
+}
+
+// checkTerminal runs commands in a container of the demo, as its hints do.
+func checkTerminal(ctx context.Context, t *testing.T, kubeconfig string) {
+	devcluster, err := harness.Binary("DEVCLUSTER_BIN", "devcluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(ctx, devcluster, "kubectl", "--kubeconfig", kubeconfig, "-n", "shop", "exec", "-i", "deployment/web", "--", "sh")
+	command.Env = append(command.Environ(), "KUBERC=off", "KUBECACHEDIR="+t.TempDir())
+	command.Stdin = strings.NewReader("hostname\ncat /app/image\nexit 3\n")
+	printed, err := command.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.HasPrefix(string(printed), "web-") || !strings.HasSuffix(string(printed), "/shop/web:1.4.2\n") {
+		t.Errorf("%q, %v", printed, err)
+	}
 }
 
 var hintedObject = regexp.MustCompile(`/o/([^/\s]+)/([^/\s]+)/([^/\s]+)`)

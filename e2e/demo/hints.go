@@ -38,7 +38,11 @@ kubeconnect is at {{.Address}}
 
   TypeScript      node clients/ts/examples/live-pods.mjs {{.Address}} shop
 
-  see it move     kubectl --kubeconfig {{.Kubeconfig}} -n shop scale deployment web --replicas=6
+  a terminal      bin/devcluster kubectl --kubeconfig {{.Kubeconfig}} -n shop exec -it deployment/web -- sh
+                  bin/devcluster kubectl --kubeconfig {{.Kubeconfig}} -n shop port-forward deployment/web 8000:8080
+                  (the commands, their files and the page are simulated)
+
+  see it move     bin/devcluster kubectl --kubeconfig {{.Kubeconfig}} -n shop scale deployment web --replicas=6
 
 No grpcurl here? go tool -modfile=tools/go.mod grpcurl … is the same.
 Ctrl-C ends it all.

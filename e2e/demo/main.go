@@ -18,6 +18,9 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/kubeconnect/kubeconnect/e2e/demo/simulate"
 )
 
@@ -34,6 +37,8 @@ func main() {
 	flag.StringVar(&settings.dir, "dir", ".run", "the `directory` of the demo cluster")
 	flag.IntVar(&settings.nodes, "nodes", 12, "number of nodes of the demo cluster")
 	flag.Parse()
+	// The libraries of the simulated kubelets log each client that disconnects as an error. The demo prints its own.
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, settings, printHints); err != nil && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -64,6 +65,34 @@ func (l *Log) from(place int) (entries []entry, ended bool, changed <-chan struc
 		l.changed = make(chan struct{})
 	}
 	return l.written[place:], l.ended, l.changed
+}
+
+// Follow writes what the container writes from now on, to the writer of its stream, until the container ends or ctx is
+// done. A writer can be nil.
+func (l *Log) Follow(ctx context.Context, stdout, stderr io.Writer) error {
+	l.mu.Lock()
+	place := len(l.written)
+	l.mu.Unlock()
+	writers := map[string]io.Writer{"Stdout": stdout, "Stderr": stderr}
+	for {
+		entries, ended, changed := l.from(place)
+		place += len(entries)
+		for _, entry := range entries {
+			if writer := writers[entry.stream]; writer != nil {
+				if _, err := writer.Write(entry.text); err != nil {
+					return err
+				}
+			}
+		}
+		if ended {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // ServeHTTP implements http.Handler as a kubelet does for GET /containerLogs.

@@ -7,5 +7,6 @@
 //   - a Backup has conditions, as if its controller ran; one changes every minute;
 //   - a deployment gets another image every minute;
 //   - a node has memory pressure, and another is cordoned;
-//   - every container that runs or ran has a log, which the API server reads from this package.
+//   - every container that runs or ran has a log, which the API server reads from this package;
+//   - every container that runs has a shell, whose commands and files are simulated, and a page at each of its ports.
 package simulate

@@ -5,26 +5,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
-
-// startLogs serves the logs of all containers as kubelets do. The log of a container is computed
-// from its name and its times when it is read: nothing is stored.
-func (s *Simulation) startLogs() *httptest.Server {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.serveLog)
-	server := httptest.NewTLSServer(mux)
-	address, _ := url.Parse(server.URL) // the server listens, so its address is valid
-	s.logsPort = int32(netip.MustParseAddrPort(address.Host).Port())
-	return server
-}
 
 // podOf returns a pod from the cache; nil if it does not exist.
 func (s *Simulation) podOf(namespace, name string) *corev1.Pod {
@@ -66,15 +52,21 @@ func (s *Simulation) send(w http.ResponseWriter, r *http.Request, output output,
 		log.ServeHTTP(w, r)
 		return
 	}
+	s.whileWritten(r.Context(), log, output, current, func() { log.ServeHTTP(w, r) })
+}
+
+// whileWritten calls read while the lines of a run, which has not ended, are written to a log: those before now at
+// once, and the others at their times.
+func (s *Simulation) whileWritten(ctx context.Context, log *kubelet.Log, output output, current run, read func()) {
 	next := output.writeBefore(log, current, time.Now())
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.write(ctx, log, output, current, next)
 	}()
 	defer func() { cancel(); <-ended }()
-	log.ServeHTTP(w, r)
+	read()
 }
 
 // write writes the lines of a run from an index on, at their times, and ends the log with the run.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeconnect/kubeconnect/e2e/kubelet/remote"
 )
 
 // capacity is small enough that the pods of the demo use a visible part of it.
@@ -19,7 +21,7 @@ var capacity = corev1.ResourceList{
 	corev1.ResourcePods:   resource.MustParse("110"),
 }
 
-// nodeKeeper gives the nodes their capacity, the address of their logs, and the troubles of two of
+// nodeKeeper gives the nodes their capacity, the address of their kubelets, and the troubles of two of
 // them. It is used by one goroutine.
 type nodeKeeper struct {
 	*Simulation
@@ -52,10 +54,10 @@ func (k *nodeKeeper) cordon(ctx context.Context, name string) error {
 // keepNode writes a node's status if it differs.
 func (k *nodeKeeper) keepNode(ctx context.Context, node *corev1.Node, hasPressure bool) error {
 	pressed := underPressure(node)
-	if hasStatus(node, k.logsPort) && (!hasPressure || pressed) {
+	if hasStatus(node, k.kubeletPort) && (!hasPressure || pressed) {
 		return nil
 	}
-	patch, err := json.Marshal(statusPatch(k.logsPort, hasPressure, metav1.Now()))
+	patch, err := json.Marshal(statusPatch(k.kubeletPort, hasPressure, metav1.Now()))
 	if err != nil {
 		return err
 	}
@@ -66,9 +68,9 @@ func (k *nodeKeeper) keepNode(ctx context.Context, node *corev1.Node, hasPressur
 	return err
 }
 
-// hasStatus reports whether a node has the capacity of the demo, and its logs are read at a port.
-func hasStatus(node *corev1.Node, logsPort int32) bool {
-	return node.Status.DaemonEndpoints.KubeletEndpoint.Port == logsPort && node.Status.Capacity.Cpu().Equal(*capacity.Cpu())
+// hasStatus reports whether a node has the capacity of the demo, and its kubelet is at a port.
+func hasStatus(node *corev1.Node, kubeletPort int32) bool {
+	return node.Status.DaemonEndpoints.KubeletEndpoint.Port == kubeletPort && node.Status.Capacity.Cpu().Equal(*capacity.Cpu())
 }
 
 func underPressure(node *corev1.Node) bool {
@@ -77,10 +79,11 @@ func underPressure(node *corev1.Node) bool {
 	})
 }
 
-func statusPatch(logsPort int32, hasPressure bool, now metav1.Time) map[string]any {
+func statusPatch(kubeletPort int32, hasPressure bool, now metav1.Time) map[string]any {
 	status := map[string]any{
 		"capacity": capacity, "allocatable": capacity,
-		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": logsPort}},
+		"daemonEndpoints":  map[string]any{"kubeletEndpoint": map[string]any{"Port": kubeletPort}},
+		"declaredFeatures": []string{remote.WebSocketFeature},
 	}
 	if hasPressure {
 		status["conditions"] = []corev1.NodeCondition{{

@@ -39,8 +39,9 @@ type Simulation struct {
 	dynamic dynamic.Interface
 	pods    cache.SharedIndexInformer
 	events  record.EventBroadcaster
-	// logsPort is the port at which the logs of all nodes are served.
-	logsPort int32
+	// kubeletPort is the port of the kubelets of all nodes.
+	kubeletPort int32
+	containers  *containers
 }
 
 // New returns a simulation that does nothing until Run is called.
@@ -56,7 +57,7 @@ func New(config *rest.Config) (*Simulation, error) {
 		return nil, err
 	}
 	pods := coreinformers.NewPodInformer(client, metav1.NamespaceAll, 0, nil)
-	return &Simulation{client: client, dynamic: objects, pods: pods}, nil
+	return &Simulation{client: client, dynamic: objects, pods: pods, containers: newContainers()}, nil
 }
 
 // Run simulates incidents until ctx is done, and then waits for its goroutines. It is called once.
@@ -65,9 +66,7 @@ func New(config *rest.Config) (*Simulation, error) {
 func (s *Simulation) Run(ctx context.Context) {
 	s.startEvents(ctx)
 	defer s.events.Shutdown()
-	server := s.startLogs()
-	defer server.Close()
-	defer server.CloseClientConnections()
+	defer s.startKubelets()()
 
 	var group sync.WaitGroup
 	defer group.Wait()
