@@ -27,11 +27,12 @@ func main() {
 }
 
 const usageHead = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
-gRPC-Web, on one port, with a console at /.
+gRPC-Web, and by Kubernetes' own API, on one port, with a console at /.
 
 Usage:
   kubeconnect [flags]            serve, until SIGTERM
   kubeconnect check [flags]      try configuration, cluster, certificates and permissions, and exit
+  kubeconnect kubeconfig [flags] print a kubeconfig that points at a service, for kubectl
   kubeconnect version [flags]    print the version
   kubeconnect help [command]     print this help, or that of a command
 
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return printHelp(args[1:], out)
 	case versionCommand:
 		return orUsage(printVersion(out, args[1:]), out, versionUsage())
+	case kubeconfigCommand:
+		return orUsage(runKubeconfig(args[1:], out), out, kubeconfigUsage())
 	case checkCommand:
 		return orUsage(runCheck(ctx, args[1:], out), out, checkUsage())
 	}
@@ -89,11 +92,13 @@ func printHelp(args []string, out io.Writer) error {
 		return orUsage(pflag.ErrHelp, out, usage(new(config.Settings).FlagGroups()))
 	case len(args) == 1 && args[0] == checkCommand:
 		return orUsage(pflag.ErrHelp, out, checkUsage())
+	case len(args) == 1 && args[0] == kubeconfigCommand:
+		return orUsage(pflag.ErrHelp, out, kubeconfigUsage())
 	case len(args) == 1 && args[0] == versionCommand:
 		return orUsage(pflag.ErrHelp, out, versionUsage())
 	}
-	return fmt.Errorf("no help about %q; the commands are %s and %s",
-		strings.Join(args, " "), checkCommand, versionCommand)
+	return fmt.Errorf("no help about %q; the commands are %s, %s and %s",
+		strings.Join(args, " "), checkCommand, kubeconfigCommand, versionCommand)
 }
 
 // runService serves until the context is done.
