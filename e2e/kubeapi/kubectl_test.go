@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
@@ -242,4 +244,47 @@ func forwardPort(t *testing.T, pods *kit.LoggingPods, service *harness.Service) 
 	}
 	cancel()
 	_ = forward.Wait()
+}
+
+// TestKubeconfig_IsOfACallerOverTLS uses the kubeconfig that the program prints, with the token of a service account.
+func TestKubeconfig_IsOfACallerOverTLS(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	served := kit.NewCertificate(t)
+	service := kit.StartForCallers(t, "--tls-cert-file", served.CertFile, "--tls-private-key-file", served.KeyFile)
+	account := kit.NewAccount(ctx, t, namespace, "robot")
+	account.GrantIn(namespace, "editor", rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "pods/exec"}})
+	program, err := harness.Binary("KUBECONNECT_BIN", "kubeconnect")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := exec.CommandContext(ctx, program, "kubeconfig", "--server", service.Address,
+		"--kubeconfig", account.Kubeconfig(), "--certificate-authority", served.CertFile).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconnect.yaml")
+	if err := os.WriteFile(path, printed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	as := func(args ...string) *exec.Cmd {
+		return kit.Cluster(t).Kubectl(ctx, append([]string{"--kubeconfig", path, "--namespace", namespace}, args...)...)
+	}
+	kit.Eventually(ctx, t, "the caller has its permissions", func() error { return as("get", "configmaps").Run() })
+	run(t, as("create", "configmap", "mine", "--from-literal", "a=1"))
+	if output := run(t, as("get", "configmap/mine", "--output", "jsonpath={.data.a}")); output != "1" {
+		t.Errorf("the value is %q", output)
+	}
+	if output := run(t, as("auth", "whoami", "--output", "jsonpath={.status.userInfo.username}")); output != account.User() {
+		t.Errorf("the user is %q", output)
+	}
+	output, err := as("get", "secrets").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "is forbidden") {
+		t.Errorf("secrets: %v\n%s", err, output)
+	}
+	output, err = as("exec", "missing", "--", "ls").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), `pods "missing" not found`) {
+		t.Errorf("exec: %v\n%s", err, output)
+	}
 }
