@@ -22,10 +22,15 @@ const fromMemory = "0"
 func (c *controlPlane) get(
 	on *connection, path string, query url.Values, accept string, data func([]byte),
 ) (*stream, error) {
+	return getAt(on, c.address, path, query, accept, data)
+}
+
+// getAt sends a GET request of Kubernetes' API to a server.
+func getAt(on *connection, address, path string, query url.Values, accept string, data func([]byte)) (*stream, error) {
 	return on.open([]hpack.HeaderField{
 		{Name: ":method", Value: "GET"},
 		{Name: ":scheme", Value: "https"},
-		{Name: ":authority", Value: c.address},
+		{Name: ":authority", Value: address},
 		{Name: ":path", Value: path + "?" + query.Encode()},
 		{Name: "accept", Value: accept},
 		{Name: "user-agent", Value: "bench"},

@@ -38,6 +38,7 @@ var comparisons = []comparison{
 	{"audit", (*lab).compareAudit},
 	{"revocation", (*lab).compareRevocation},
 	{"scopes", (*lab).compareScopes},
+	{"kubeapi", (*lab).compareKubeAPI},
 }
 
 func comparisonNames() []string {
