@@ -32,7 +32,7 @@ func TestRun_SuggestsWhatWasMeant(t *testing.T) {
 	for args, want := range map[string]string{
 		"--caller-max-stream 3": "did you mean --caller-max-streams? this is kubeconnect " + version.Number,
 		"--no-such-thing":       "unknown flag: --no-such-thing; see kubeconnect help; this is kubeconnect " + version.Number,
-		"help me":               "the commands are check and version",
+		"help me":               "the commands are check, kubeconfig and version",
 		"serve":                 `unexpected argument "serve"; see kubeconnect help`,
 		"version now":           "see kubeconnect help version",
 	} {

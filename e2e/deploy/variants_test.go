@@ -99,7 +99,7 @@ var variants = map[string]values{
 		"affinity":                  values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "x", "operator": "Exists"}}}}}}},
 		"topologySpreadConstraints": []any{values{"topologyKey": "x", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": values{}}},
 		"image":                     values{"tag": "v1", "digest": "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "pullPolicy": "Always"}, "imagePullSecrets": []any{values{"name": "pull"}},
-		"serviceAccount": values{"annotations": values{"e": "f"}}, "corsOrigins": []any{"https://app.example.com"}, "extraArgs": []any{"--log-level=debug"},
+		"serviceAccount": values{"annotations": values{"e": "f"}}, "kubeApi": "read", "corsOrigins": []any{"https://app.example.com"}, "extraArgs": []any{"--log-level=debug"},
 		"service":            values{"type": "LoadBalancer", "port": 8443, "appProtocol": "kubernetes.io/h2c", "externalTrafficPolicy": "Local", "annotations": values{"g": "h"}, "nodePort": 30443, "loadBalancerClass": "example.com/balancer", "loadBalancerSourceRanges": []any{"192.0.2.0/24"}},
 		"podSecurityContext": values{"fsGroup": 65532}, "securityContext": values{"capabilities": values{"drop": []any{"ALL"}}},
 		"resources": values{"requests": values{"ephemeral-storage": "1Mi"}, "limits": values{"cpu": 2}},
