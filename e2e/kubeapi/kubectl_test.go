@@ -76,14 +76,14 @@ func TestKubectl_ReadsAndChanges(t *testing.T) {
 		{"label", "deployment/web", "color=red"},
 		{"annotate", "deployment/web", "note=1"},
 		{"set", "image", "deployment/web", "main=example.com/web:2"},
-		{"patch", "deployment/web", "--patch", `{"spec":{"paused":true}}`},
+		{"patch", "deployment/web", "--patch", `{"spec":{"revisionHistoryLimit":3}}`},
 		{"create", "configmap", "settings", "--from-literal", "a=1"},
 		{"auth", "can-i", "create", "pods"},
 	} {
 		run(t, at(args...))
 	}
 	difference := at("diff", "--filename", file)
-	if output, err := difference.Output(); err == nil || !strings.Contains(string(output), "paused") {
+	if output, err := difference.Output(); err == nil || !strings.Contains(string(output), "replicas: 3") {
 		t.Errorf("diff: %v\n%s", err, output)
 	}
 	edit := at("edit", "configmap/settings")

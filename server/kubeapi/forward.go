@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -55,6 +57,7 @@ func (f *forwarder) serve(ctx context.Context, w http.ResponseWriter, r *http.Re
 	proxy := httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
+		BufferPool:    copyBuffers,
 		ErrorLog:      slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.SetURL(f.host)
@@ -70,9 +73,39 @@ func (f *forwarder) serve(ctx context.Context, w http.ResponseWriter, r *http.Re
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = unreachable(ctx, err) },
 	}
-	proxy.ServeHTTP(w, r.WithContext(ctx))
+	if isCut := isAborted(func() { proxy.ServeHTTP(w, r.WithContext(ctx)) }); isCut && failure == nil {
+		failure = &begunError{cmp.Or(context.Cause(ctx), errCut)}
+	}
 	return failure
 }
+
+// errCut is the error of a response that the API server, or the client, has cut.
+var errCut = apierror.Failure(metav1.StatusReasonServiceUnavailable, "the connection to the API server, or that of the client, was lost")
+
+// isAborted reports whether a handler has aborted its response, by the panic that net/http has for that.
+func isAborted(serve func()) (isAborted bool) {
+	defer func() {
+		if reason := recover(); reason == http.ErrAbortHandler {
+			isAborted = true
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	serve()
+	return false
+}
+
+// copyBuffers are the buffers through which responses are passed on.
+var copyBuffers = &bufferPool{sync.Pool{New: func() any { buffer := make([]byte, 32<<10); return &buffer }}}
+
+// bufferPool implements httputil.BufferPool.
+type bufferPool struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (p *bufferPool) Get() []byte { return *p.pool.Get().(*[]byte) }
+
+// Put implements httputil.BufferPool.
+func (p *bufferPool) Put(buffer []byte) { p.pool.Put(&buffer) }
 
 // stripHeaders removes what only the service may send: the API server must know no caller but that of the transport. The
 // transport removes credentials and impersonation itself.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Serve: func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, p) },
 	}
 	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.config.Chain.ServePlain(w, r, plain) })
-	if p.isWatch && p.isOnObjects() {
+	if !p.isUpload {
+		// A client that does not read keeps neither its call nor the API server's response.
 		streamlife.CoalesceWrites(served, streamlife.WatchUnreadTimeout).ServeHTTP(w, r)
 		return
 	}
@@ -147,6 +149,7 @@ func (h *Handler) cached(ctx context.Context, p request) (read cachedRead, err e
 	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(p.query, metav1.SchemeGroupVersion, &read.options); err != nil {
 		return read, errPassOn
 	}
+	internalversion.SetListOptionsDefaults(&read.options, true)
 	if len(validation.ValidateListOptions(&read.options, true)) > 0 {
 		return read, errPassOn
 	}

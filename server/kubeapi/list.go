@@ -41,6 +41,9 @@ func (h *Handler) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return errPassOn
 	}
 	options := read.options
+	if options.ResourceVersion == "0" {
+		options.Limit = 0 // as at the API server
+	}
 	scope, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), access.ToList(read.resource, p.namespace, read.fieldSelector()).Requiring(true))
 	if err != nil {
 		return err
@@ -108,6 +111,15 @@ func (h *Handler) page(
 	return of, nil
 }
 
+// isOfOneName reports whether a list selects the object of one name.
+func isOfOneName(options internalversion.ListOptions) bool {
+	if options.FieldSelector == nil {
+		return false
+	}
+	_, ok := options.FieldSelector.RequiresExactMatch("metadata.name")
+	return ok
+}
+
 // isEmpty reports whether a list has no selector. The API server counts the remaining objects only then.
 func isEmpty(options internalversion.ListOptions) bool {
 	return (options.LabelSelector == nil || options.LabelSelector.Empty()) && (options.FieldSelector == nil || options.FieldSelector.Empty())
@@ -134,6 +146,9 @@ func (h *Handler) snapshot(
 		version = ""
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact, options.ResourceVersionMatch == "" && options.Limit > 0:
 		exact = true
+	}
+	if exact && isOfOneName(options) {
+		return snapshot, "", errPassOn // the API server reads one object, at any version
 	}
 	if version != "" {
 		if err := await(ctx, cache, version); err != nil {

@@ -26,7 +26,7 @@ func tokenBehind(object *informerhub.Object, version, namespace string) (string,
 	if err != nil {
 		return "", false
 	}
-	text, err := json.Marshal(continueToken{tokenVersion, number, keyIn(object, namespace) + "\x00"})
+	text, err := json.Marshal(continueToken{tokenVersion, number, "/" + keyIn(object, namespace) + "\x00"})
 	return base64.RawURLEncoding.EncodeToString(text), err == nil
 }
 

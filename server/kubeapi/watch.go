@@ -106,11 +106,11 @@ func beginOf(ctx context.Context, cache *informerhub.Cache, options internalvers
 		}
 		return b, passOnUnlessDone(ctx, cache.Await(ctx, b.version, initialPatience))
 	case version == "0":
+	case !object.IsVersion(version):
+		return b, errPassOn
 	case sendsInitial:
 		b.version = version
 		return b, passOnUnlessDone(ctx, cache.Await(ctx, version, versionTimeout))
-	case !object.IsVersion(version):
-		return b, errPassOn
 	default:
 		b.since = &informerhub.Position{Version: version}
 	}
