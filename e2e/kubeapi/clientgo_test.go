@@ -124,7 +124,7 @@ func metadataInformer(t *testing.T, config *rest.Config, resource schema.GroupVe
 const killedInformers = 100
 
 // TestClientGo_AKilledReplicaCausesNoLists kills a replica under many informers, and starts another one at its address. The informers
-// continue where they were: none of them is told that its version has expired, and the API server gets no more lists than the one
+// continue where they were: none of them receives that its version has expired, and the API server gets no more lists than the one
 // of the new replica.
 func TestClientGo_AKilledReplicaCausesNoLists(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestClientGo_AKilledReplicaCausesNoLists(t *testing.T) {
 		t.Errorf("the API server got %d lists for %d informers", more, killedInformers)
 	}
 	if count := expired.Load(); count > 0 {
-		t.Errorf("%d informers were told that their version has expired", count)
+		t.Errorf("%d informers received that their version has expired", count)
 	}
 }
 
