@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -196,8 +197,16 @@ func clientsKeyOf(identity Identity) clientsKey {
 	return key
 }
 
-// Upgrading returns a transport that sends requests as a caller, as the clients of For do, over connections that can be upgraded to
-// another protocol: HTTP/1.1.
+// Passing returns a transport that passes requests of a client on as the caller: it removes the credentials that they have, and
+// sends those of the clients of For.
+func (f *ClientFactory) Passing(identity Identity) http.RoundTripper {
+	if identity.own {
+		return strippingTransport{f.over.asService}
+	}
+	return f.For(identity).HTTP.Transport
+}
+
+// Upgrading is like Passing, over connections that can be upgraded to another protocol: HTTP/1.1.
 func (f *ClientFactory) Upgrading(identity Identity) http.RoundTripper {
 	if identity.own {
 		return strippingTransport{f.upgrades.asService}
@@ -364,14 +373,35 @@ func notImpersonated(format string, args ...any) error {
 }
 
 // StripImpersonation removes the Impersonate- headers from requests of clients: the impersonated
-// user depends only on the authenticated caller.
+// user depends only on the authenticated caller. RequestsImpersonation reports that a request had such headers.
 func StripImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(r.Context()) // a handler must not change its request
+		ctx := r.Context()
+		if hasImpersonation(r.Header) {
+			ctx = context.WithValue(ctx, impersonationKey{}, true)
+		}
+		r = r.WithContext(ctx) // a handler must not change its request
 		r.Header = r.Header.Clone()
 		stripImpersonation(r.Header)
 		next.ServeHTTP(w, r)
 	})
+}
+
+type impersonationKey struct{}
+
+// RequestsImpersonation reports whether a client has asked to act as another user.
+func RequestsImpersonation(r *http.Request) bool {
+	asked, _ := r.Context().Value(impersonationKey{}).(bool)
+	return asked || hasImpersonation(r.Header)
+}
+
+func hasImpersonation(header http.Header) bool {
+	for name := range header {
+		if impersonates(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func stripImpersonation(header http.Header) {

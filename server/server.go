@@ -71,12 +71,8 @@ func New(config Config) http.Handler {
 	health.Handle(mux, server, config.Readiness, upstream, serviceNames())
 	responses := budget.NewResponses(config.Edge.Limits, config.Edge.Metrics)
 	chain.Mount(mux, server, writersOf(responses))
-	kubernetes := handlers.kubernetes(config, chain, responses)
-	for _, pattern := range kubeapi.Patterns {
-		mux.Handle(pattern, kubernetes)
-	}
 	mux.Handle("/", withoutProcedures(config.Console))
-	return chain.Handler(mux)
+	return chain.Handler(mux, handlers.kubernetes(config, chain, responses))
 }
 
 // withoutProcedures returns the handler of the console, which does not exist for calls of services that this version does not

@@ -2,6 +2,7 @@ package kubeapi_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -32,30 +34,71 @@ func clientOf(t *testing.T, service *harness.Service, token string) *kubernetes.
 	return client
 }
 
-// TestWatch_EndsWithThePermission revokes the permission of an open watch.
-func TestWatch_EndsWithThePermission(t *testing.T) {
+// TestStreams_EndWithThePermission revokes the permission of open streams: of a watch from the cache, of a watch that is passed on, and
+// of a command in a container.
+func TestStreams_EndWithThePermission(t *testing.T) {
 	t.Parallel()
-	ctx := kit.Deadline(t)
-	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	pods := kit.NewLoggingPods(t)
+	ctx, namespace := pods.Ctx, pods.Namespace
+	pods.Start("one", kit.Labels{}, "main")
 	service := kit.StartForCallers(t, "--recheck-interval", "1s")
 	account := kit.NewAccount(ctx, t, namespace, "reader")
-	revoke := kit.GrantEverywhere(t, account, rbacv1.PolicyRule{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}})
-	client := clientOf(t, service, account.Token())
+	revoke := kit.GrantEverywhere(t, account,
+		rbacv1.PolicyRule{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}},
+		rbacv1.PolicyRule{Verbs: []string{"get", "create"}, APIGroups: []string{""}, Resources: []string{"pods", "pods/exec"}})
+	token := account.Token()
+	client := clientOf(t, service, token)
 	kit.Eventually(ctx, t, "the caller has the permission", func() error {
 		_, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		return err
 	})
-	watching, err := client.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	ended := make(chan string, 3)
+	for name, accept := range map[string]string{"a watch from the cache": "application/json", "a watch that is passed on": "application/json;as=Table;g=meta.k8s.io;v=v1"} {
+		watch := read{caller: caller{"reader", token}, path: "/api/v1/configmaps", query: url.Values{"watch": {"1"}, "resourceVersion": {"0"}}, accept: accept}
+		opened := watch.open(ctx, t, serviceClient(t), service.Address)
+		if opened.status != http.StatusOK || opened.isCached != (accept == "application/json") {
+			t.Fatalf("%s: status %d, from the cache: %t", name, opened.status, opened.isCached)
+		}
+		go func() {
+			opened.awaitEnd(ctx)
+			ended <- name
+		}()
+	}
+	served := kit.NewCertificate(t)
+	secure := kit.StartForCallers(t, "--recheck-interval", "1s", "--tls-cert-file", served.CertFile, "--tls-private-key-file", served.KeyFile)
+	command := kit.Cluster(t).Kubectl(ctx, "--kubeconfig", printedKubeconfig(ctx, t, secure, account, served), "--namespace", namespace,
+		"exec", "--stdin", "one", "--", "cat")
+	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = input.Close() }()
+	var printed bytes.Buffer
+	command.Stderr = &printed
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(ctx, t, "the command runs", func() error {
+		if pods.Kubelet.Container(namespace, "one", "main").Sessions() == 0 {
+			return fmt.Errorf("it does not run: %s", printed.String())
+		}
+		return nil
+	})
+	go func() {
+		_ = command.Wait()
+		ended <- "a command"
+	}()
+	select {
+	case name := <-ended:
+		t.Fatalf("%s has ended before the permission was revoked", name)
+	default:
+	}
 	revoke()
-	for ended := false; !ended; {
+	for range cap(ended) {
 		select {
-		case _, isOpen := <-watching.ResultChan():
-			ended = !isOpen
+		case <-ended:
 		case <-ctx.Done():
-			t.Fatal("the watch continues: ", context.Cause(ctx))
+			t.Fatal("a stream continues: ", context.Cause(ctx))
 		}
 	}
 	if _, err := client.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"}); !apierrors.IsForbidden(err) {
@@ -163,6 +206,32 @@ func TestRead_PassesOnNothingThatChanges(t *testing.T) {
 				t.Errorf("status %d, want %d", status, test.want)
 			}
 		})
+	}
+}
+
+// TestImpersonation_IsForbidden asks the service to act as another user, whom the caller may impersonate.
+func TestImpersonation_IsForbidden(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	account := kit.NewAccount(ctx, t, namespace, "master")
+	kit.GrantEverywhere(t, account, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
+	for name, service := range map[string]*harness.Service{
+		"by token":               kit.StartForCallers(t),
+		"by impersonation":       kit.StartForCallers(t, "--write-as", "impersonate"),
+		"without authentication": harness.StartService(t, kit.Cluster(t).Kubeconfig),
+	} {
+		for _, line := range []string{
+			"GET /api/v1/namespaces/" + namespace + "/configmaps?resourceVersion=0", "GET /api/v1/namespaces/" + namespace + "/configmaps?watch=1",
+			"DELETE /api/v1/namespaces/" + namespace + "/configmaps/kube-root-ca.crt", "GET /version",
+		} {
+			t.Run(name+" "+line, func(t *testing.T) {
+				headers := http.Header{"Impersonate-User": {"nobody"}, "Authorization": {"Bearer " + account.Token()}}
+				if status := rawStatus(ctx, t, service, line, headers); status != http.StatusForbidden {
+					t.Errorf("status %d, want 403", status)
+				}
+			})
+		}
 	}
 }
 

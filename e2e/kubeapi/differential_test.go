@@ -78,7 +78,7 @@ var accepted = []string{
 	"", "application/json", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json",
 	"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-	"application/json;as=Table;g=meta.k8s.io;v=v1,application/json", "application/yaml", "text/plain", "text/plain;q=0.9, application/json;q=0.5", "*/*",
+	"application/json;as=Table;g=meta.k8s.io;v=v1,application/json", "application/yaml", "text/plain", "text/plain;q=0.9, application/json;q=0.5", "*/*", "application/*",
 	"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
 }
 
@@ -102,6 +102,11 @@ func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))]
 func (w *world) randomRead(rnd *rand.Rand, versions []string) read {
 	all := w.callers[0]
 	r := read{caller: pick(rnd, append(w.callers, all, all, all)...), query: url.Values{}, accept: pick(rnd, accepted...)}
+	if rnd.IntN(20) == 0 { // paths that are not clean
+		r.path = pick(rnd, "/api/v1/namespaces/"+w.namespaces[0]+"/configmaps//object-1", "/api/v1//configmaps", "/api/v1/namespaces/"+w.namespaces[0]+"/configmaps/", "/api/v1/namespaces/x/../configmaps")
+		r.isAny = true
+		return r
+	}
 	group := pick(rnd, "/api/v1", "/api/v1", "/apis/"+w.gadgets.Group+"/v1")
 	resource := "gadgets"
 	if group == "/api/v1" {

@@ -255,19 +255,7 @@ func TestKubeconfig_IsOfACallerOverTLS(t *testing.T) {
 	service := kit.StartForCallers(t, "--tls-cert-file", served.CertFile, "--tls-private-key-file", served.KeyFile)
 	account := kit.NewAccount(ctx, t, namespace, "robot")
 	account.GrantIn(namespace, "editor", rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "pods/exec"}})
-	program, err := harness.Binary("KUBECONNECT_BIN", "kubeconnect")
-	if err != nil {
-		t.Fatal(err)
-	}
-	printed, err := exec.CommandContext(ctx, program, "kubeconfig", "--server", service.Address,
-		"--kubeconfig", account.Kubeconfig(), "--certificate-authority", served.CertFile).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "kubeconnect.yaml")
-	if err := os.WriteFile(path, printed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := printedKubeconfig(ctx, t, service, account, served)
 	as := func(args ...string) *exec.Cmd {
 		return kit.Cluster(t).Kubectl(ctx, append([]string{"--kubeconfig", path, "--namespace", namespace}, args...)...)
 	}
@@ -287,4 +275,23 @@ func TestKubeconfig_IsOfACallerOverTLS(t *testing.T) {
 	if err == nil || !strings.Contains(string(output), `pods "missing" not found`) {
 		t.Errorf("exec: %v\n%s", err, output)
 	}
+}
+
+// printedKubeconfig returns the path of the kubeconfig that the program prints, for an account at a service with a certificate.
+func printedKubeconfig(ctx context.Context, t *testing.T, service *harness.Service, account kit.Account, served kit.Certificate) string {
+	t.Helper()
+	program, err := harness.Binary("KUBECONNECT_BIN", "kubeconnect")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := exec.CommandContext(ctx, program, "kubeconfig", "--server", service.Address,
+		"--kubeconfig", account.Kubeconfig(), "--certificate-authority", served.CertFile).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconnect.yaml")
+	if err := os.WriteFile(path, printed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

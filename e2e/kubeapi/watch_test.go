@@ -272,6 +272,23 @@ func (o *watching) await(ctx context.Context, t *testing.T, r read) {
 	}
 }
 
+// awaitEnd blocks until the watch, or ctx, has ended.
+func (o *watching) awaitEnd(ctx context.Context) {
+	for {
+		o.mu.Lock()
+		ended, changed := o.ended, o.changed
+		o.mu.Unlock()
+		if ended != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // difference returns in what the events differ from those of the API server; empty if they do not. The initial events have no order.
 // Bookmarks are sent at times of their own, and only the one that ends the initial events is compared.
 func (o *watching) difference(want *watching) string {

@@ -198,6 +198,25 @@ func (l *Lease) renewIn(ctx, reviewCtx context.Context) error {
 // returned to callers.
 var ErrDue = errors.New("the access lease must be renewed")
 
+// Keep renews the lease until it is lost, and returns why, or the cause of ctx. It is for a stream that the API server sends: the caller
+// ends the stream then. While the cluster cannot be asked, the stream continues.
+func (l *Lease) Keep(ctx context.Context) error {
+	for {
+		if err := l.RenewUntilValid(ctx, func() error { return nil }); err != nil {
+			return err
+		}
+		period, cancel := l.Period(ctx)
+		select {
+		case <-l.Changed:
+		case <-period.Done():
+		}
+		cancel()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // Send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
 // lease is lost while the client does not read, it sends no more than the client has read. A nil
 // lease is for a message without content. The guard has all other conditions of the message.

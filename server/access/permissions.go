@@ -113,6 +113,14 @@ func ToWatchAlone(resource informerhub.Resource, namespace, fieldSelector string
 	return Request{Resource: resource, Namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"watch"}, Indivisible: true}
 }
 
+// ToConnect returns the read of a connection, or of a stream, that the API server serves: with one verb, of an object, of a collection if
+// name is empty, or of a subresource.
+func ToConnect(resource informerhub.Resource, verb, namespace, name, subresource string) Request {
+	return Request{
+		Resource: resource, Namespace: namespace, name: name, subresource: subresource, verbs: []string{verb}, Indivisible: true, Live: true,
+	}
+}
+
 // selectedName returns the only name that a field selector can select, as the API server derives
 // it, or an empty string.
 func selectedName(fieldSelector string) string {

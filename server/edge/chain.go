@@ -81,9 +81,17 @@ func NewChain(config Config) *Chain {
 	return chain
 }
 
-// Handler returns the handler of all requests. next must have the console at "/".
-func (c *Chain) Handler(next *http.ServeMux) http.Handler {
-	return c.entrance.Handler(origins.SameSite(c.config.CORSOrigins, next))
+// Handler returns the handler of all requests. next must have the console at "/". kubernetes is the handler of Kubernetes' own API,
+// whose paths are not redirected to cleaner ones.
+func (c *Chain) Handler(next *http.ServeMux, kubernetes http.Handler) http.Handler {
+	pages, api := origins.SameSite(c.config.CORSOrigins, next), origins.API(c.config.CORSOrigins, kubernetes)
+	return c.entrance.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if bounds.IsKubernetesPath(r.URL.Path) {
+			api.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}))
 }
 
 // NewServer returns a server without services, whose calls pass a gate and the interceptors.

@@ -6,7 +6,7 @@
 //	server := chain.NewServer()
 //	kubeconnectv1connect.RegisterResourceServiceHandler(server, resources)
 //	chain.Mount(mux, server, wrap)
-//	handler := chain.Handler(mux)
+//	handler := chain.Handler(mux, kubernetes)
 //
 // The parts are packages below. Each may import only packages above it in this list:
 //

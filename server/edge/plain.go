@@ -3,9 +3,11 @@ package edge
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge/call"
 	"github.com/kubeconnect/kubeconnect/server/edge/callerrors"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
@@ -36,6 +38,14 @@ func (c *Chain) ServePlain(w http.ResponseWriter, r *http.Request, plain Plain) 
 		isAdmitted = true
 		_ = stream.Receive(plain.Subject) // the request is its headers
 		served := streamlife.CancelOnShutdown(c.config.OnShutdown)(func(ctx context.Context, _ connect.Spec, _ connect.ServerStream) error {
+			if call.IsStream(spec) {
+				charge, err := ledger.From(ctx).Charge(keptBytes(r))
+				defer charge.Release()
+				if err != nil {
+					return err
+				}
+				of.Decoded()
+			}
 			defer of.Decoded()
 			return plain.Serve(w, r.WithContext(ctx))
 		})
@@ -49,6 +59,26 @@ func (c *Chain) ServePlain(w http.ResponseWriter, r *http.Request, plain Plain) 
 	if err := serve(r.Context(), spec, plainStream{}); err != nil && !isAdmitted {
 		plain.Fail(w, r, err)
 	}
+}
+
+const (
+	// keptPerByte and keptPerValue estimate the memory of a parsed query, for each byte and for each value of a selector; see
+	// [bounds.ParsedRequestBytes].
+	keptPerByte, keptPerValue = 12, 384
+	// keptPerHeader estimates the memory of a header field, in addition to twice its bytes.
+	keptPerHeader = 128
+)
+
+// keptBytes estimates the memory that a plain request takes while its stream is open.
+func keptBytes(r *http.Request) int {
+	query := r.URL.RawQuery
+	kept := keptPerByte*len(query) + keptPerValue*(1+strings.Count(query, ",")+strings.Count(query, "%2C")+strings.Count(query, "%2c"))
+	for name, values := range r.Header {
+		for _, value := range values {
+			kept += keptPerHeader + 2*(len(name)+len(value))
+		}
+	}
+	return kept
 }
 
 // plainStream is the stream of a plain request, which has no messages: its response is written to a ResponseWriter.

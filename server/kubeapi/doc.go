@@ -14,10 +14,7 @@
 //
 // The handler stands beside the handlers of the RPCs, on the same parts: the gate, the permissions, the leases, the budgets.
 //
-//	handler := kubeapi.New(config)
-//	for _, pattern := range kubeapi.Patterns {
-//		mux.Handle(pattern, handler)
-//	}
+//	handler := chain.Handler(mux, kubeapi.New(config))
 //
 // It must not import the handlers of RPCs, and knows no message of the service's own API.
 package kubeapi

@@ -89,7 +89,7 @@ func (e encoder) appendItem(dst []byte, o *informerhub.Object) ([]byte, error) {
 		return dst, err
 	}
 	item := bytes.TrimSpace(dst[begin:])
-	if e.resource.BuiltIn() && !e.form.partial {
+	if isTyped(e.resource) && !e.form.partial {
 		if rest, found := bytes.CutPrefix(item, typeMetaOf(e.kind())); found {
 			rest = bytes.TrimPrefix(rest, []byte(","))
 			dst[begin] = '{'
@@ -156,7 +156,7 @@ func (e encoder) appendListBegin(dst []byte, meta listMeta, itemBytes int) []byt
 		return append(appendEnvelope(dst, e.listKind(), len(head)+itemBytes), head...)
 	}
 	text, _ := json.Marshal(of) // never fails
-	if !e.resource.BuiltIn() && !e.form.partial && meta.next == "" {
+	if !isTyped(e.resource) && !e.form.partial && meta.next == "" {
 		// Lists of custom resources always have the member.
 		text = append([]byte(`{"continue":"",`), text[1:]...)
 	}

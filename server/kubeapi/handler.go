@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 
+	"connectrpc.com/connect/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
@@ -69,9 +71,6 @@ func New(config Config) *Handler {
 	}
 }
 
-// Patterns are the paths of Kubernetes' API.
-var Patterns = []string{"/api", "/api/", "/apis", "/apis/", "/openapi/", "/version", "/version/"}
-
 // ServeHTTP implements http.Handler. Every request passes the gate of the chain.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bearerOfWebSocket(r)
@@ -108,21 +107,40 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 	if isFromOtherSite(r, h.config.Origins) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin")
 	}
+	if auth.RequestsImpersonation(r) {
+		return apierror.Failure(metav1.StatusReasonForbidden, "this service acts as its caller, and not as another user: send requests with "+
+			"Impersonate- headers (--as) to the API server")
+	}
 	if h.config.Mode != All && !p.isRead(r.Method) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "this service passes on no requests that change objects or run in containers (--kube-api %s)", h.config.Mode)
 	}
+	var resource informerhub.Resource // zero if the cluster does not serve it
 	if p.resource != "" {
-		// For the records: a resource that the cluster does not serve has no name there.
-		_, _ = h.config.Targets.Resolve(ctx, p.resourceName())
+		resource, _ = h.config.Targets.Resolve(ctx, p.resourceName())
 	}
 	err := errPassOn
 	if r.Method == http.MethodGet && p.isOnObjects() {
 		err = h.serveCached(ctx, w, r, p)
 	}
 	if errors.Is(err, errPassOn) {
-		err = h.forward.serve(ctx, w, r, p)
+		err = h.passOn(w, r, p, resource)
 	}
 	return err
+}
+
+// passOn passes a request on. A stream ends when the caller loses the permission that it began with.
+func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, resource informerhub.Resource) error {
+	ctx := r.Context()
+	if p.streamType() == connect.StreamTypeUnary || p.verb == "" || resource.Name == "" {
+		return h.forward.serve(ctx, w, r, p)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	lease := h.config.Leases.GrantUnreviewed(ctx, access.ToConnect(resource, p.verb, p.namespace, p.name, p.subresource))
+	var keeping sync.WaitGroup
+	keeping.Go(func() { cancel(lease.Keep(ctx)) })
+	defer keeping.Wait()
+	defer cancel(nil)
+	return h.forward.serve(ctx, w, r, p)
 }
 
 // serveCached serves a read from the cache, or returns errPassOn.

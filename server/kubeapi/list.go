@@ -62,6 +62,10 @@ func (h *Handler) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return err
 	}
+	page.recheck = func() error {
+		_, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), access.ToList(read.resource, p.namespace, read.fieldSelector()).Requiring(true))
+		return err
+	}
 	return h.writeList(ctx, w, r, encoder{read.resource, of}, page)
 }
 
@@ -69,7 +73,11 @@ func (h *Handler) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 type page struct {
 	objects []*informerhub.Object
 	meta    listMeta
+	recheck func() error // returns why the caller can no longer read it
 }
+
+// recheckInterval is the interval at which the permission for a list is checked again while the client reads it.
+const recheckInterval = 10 * time.Second
 
 // page returns the page of a list that the options name.
 func (h *Handler) page(
@@ -216,7 +224,14 @@ func (h *Handler) writeList(ctx context.Context, w http.ResponseWriter, r *http.
 	body := newBody(w, r, e.form.contentType(false), h.config.Gzip && sizeOf(of.objects) >= minGzipBytes)
 	defer func() { _ = body.close() }()
 	piece := e.appendListBegin(make([]byte, 0, listBytes+listBytes/4), of.meta, length)
+	checked := time.Now()
 	for written := 0; ; {
+		if time.Since(checked) > recheckInterval {
+			if err := of.recheck(); err != nil {
+				return body.failed(err)
+			}
+			checked = time.Now()
+		}
 		// A piece is encoded in a processor slot, and written without one: the client may read slowly.
 		count, err := budget.InSlotIf(ctx, isLong, func(ctx context.Context) (count int, err error) {
 			piece, count, err = e.appendPiece(ctx, piece, of.objects, written)

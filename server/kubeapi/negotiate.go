@@ -20,7 +20,7 @@ type form struct {
 // negotiate returns the form that a client accepts first among those that a resource has; false if the API server must answer:
 // for tables, for other forms, and if nothing is acceptable.
 func negotiate(r *http.Request, resource informerhub.Resource, isList bool) (form, bool) {
-	if isTrue(r.URL.Query().Get("pretty")) {
+	if pretty := r.URL.Query().Get("pretty"); pretty != "" && isTrue(pretty) {
 		return form{}, false
 	}
 	header := r.Header.Get("Accept")
@@ -43,7 +43,7 @@ func negotiate(r *http.Request, resource informerhub.Resource, isList bool) (for
 func formOf(clause goautoneg.Accept, resource informerhub.Resource, isList bool) (*form, bool) {
 	var of form
 	switch media := clause.Type + "/" + clause.SubType; media {
-	case runtime.ContentTypeJSON, "application/*", "*/*":
+	case runtime.ContentTypeJSON, "*/*":
 	case runtime.ContentTypeProtobuf:
 		of.protobuf = true
 	default:
@@ -71,9 +71,14 @@ func formOf(clause goautoneg.Accept, resource informerhub.Resource, isList bool)
 		of.partial = true
 	}
 	if of.protobuf && !resource.BuiltIn() && !of.partial {
-		return nil, true // the API server has no protobuf of custom resources either
+		return nil, !isTyped(resource) // the API server has no protobuf of custom resources either
 	}
 	return &of, true
+}
+
+// isTyped reports whether the API server has a Go type for the objects of a resource. It has more of them than client-go.
+func isTyped(resource informerhub.Resource) bool {
+	return resource.BuiltIn() || resource.Group == "apiextensions.k8s.io" || resource.Group == "apiregistration.k8s.io"
 }
 
 // contentType returns the media type of a response.

@@ -22,6 +22,8 @@ type request struct {
 	// isUnclear is set for a path that is written in another way than clients of the API server write it. It is about no resource
 	// here: the API server alone decides what it means.
 	isUnclear bool
+	// isDeprecated is set for a watch whose path has "watch" before the resource.
+	isDeprecated bool
 }
 
 // parse reads a request.
@@ -48,9 +50,11 @@ func parsePath(r *http.Request) request {
 	default:
 		return request{}
 	}
-	if parts[0] == "watch" || parts[0] == "proxy" { // deprecated forms
-		p.isWatch = parts[0] == "watch"
-		return request{isWatch: p.isWatch, isUpload: !p.isWatch}
+	if parts[0] == "proxy" { // a deprecated form, that API servers no longer have
+		return request{isUpload: true}
+	}
+	if parts[0] == "watch" && len(parts) > 1 { // a deprecated form
+		p.isDeprecated, parts = true, parts[1:]
 	}
 	// A namespace is the parent of what follows its name, except of its own subresources.
 	if parts[0] == "namespaces" && len(parts) > 2 && !slices.Contains(namespaceSubresources, parts[2]) {
@@ -66,7 +70,7 @@ func parsePath(r *http.Request) request {
 	p.verb = verbOf(r.Method, p)
 	p.isWatch = p.verb == "watch"
 	p.isUpload = slices.Contains(connecting, p.subresource)
-	p.isFollowed = p.subresource == "log" && isTrue(query.Get("follow"))
+	p.isFollowed = p.subresource == "log" && isSet(query, "follow")
 	return p
 }
 
@@ -80,9 +84,11 @@ func verbOf(method string, p request) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:
 		switch {
+		case p.isDeprecated:
+			return "watch"
 		case p.name != "":
 			return "get"
-		case isTrue(p.query.Get("watch")):
+		case isSet(p.query, "watch"):
 			return "watch"
 		}
 		return "list"
@@ -101,13 +107,14 @@ func verbOf(method string, p request) string {
 	return ""
 }
 
-// isTrue reports whether a parameter of a query is true, as the API server reads it.
-func isTrue(value string) bool {
-	return value != "" && value != "0" && !strings.EqualFold(value, "false")
-}
+// isTrue reports whether the value of a parameter is true, as the API server reads it.
+func isTrue(value string) bool { return value != "0" && !strings.EqualFold(value, "false") }
+
+// isSet reports whether a query has a parameter that is true: also one without a value is.
+func isSet(query url.Values, name string) bool { return query.Has(name) && isTrue(query.Get(name)) }
 
 // isOnObjects reports whether the request is about objects themselves, and not about a subresource.
-func (p request) isOnObjects() bool { return p.verb != "" && p.subresource == "" }
+func (p request) isOnObjects() bool { return p.verb != "" && p.subresource == "" && !p.isDeprecated }
 
 // procedure returns the name of the kind of request in metrics, logs and limits.
 func (p request) procedure() string {

@@ -30,6 +30,9 @@ const (
 	lastBookmark = 2 * time.Second
 	// initialPatience is the time for which the begin of a watch waits until the cache is shown to be current.
 	initialPatience = 5 * time.Second
+	// patienceShare is how many times longer than initialPatience a watch must be to wait for so long: a shorter one begins soon, or is
+	// passed on.
+	patienceShare = 6
 	// versionTimeout is the time for which a watch waits for a version, as at an API server.
 	versionTimeout = 3 * time.Second
 )
@@ -98,11 +101,14 @@ func beginOf(ctx context.Context, cache *informerhub.Cache, options internalvers
 	sendsInitial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	b.marksEnd = sendsInitial && b.isMarked
 	switch version := options.ResourceVersion; {
-	case options.Continue != "", options.SendInitialEvents != nil && !sendsInitial:
+	case options.Continue != "", timeout < 0, options.SendInitialEvents != nil && !sendsInitial:
 		return b, errPassOn
 	case version == "":
-		if b.version, err = newest(ctx, cache, initialPatience); err != nil {
+		if b.version, err = newest(ctx, cache, newestTimeout); err != nil {
 			return b, err
+		}
+		if timeout < initialPatience*patienceShare {
+			return b, await(ctx, cache, b.version)
 		}
 		return b, passOnUnlessDone(ctx, cache.Await(ctx, b.version, initialPatience))
 	case version == "0":
@@ -113,8 +119,21 @@ func beginOf(ctx context.Context, cache *informerhub.Cache, options internalvers
 		return b, passOnUnlessDone(ctx, cache.Await(ctx, version, versionTimeout))
 	default:
 		b.since = &informerhub.Position{Version: version}
+		return b, checkIssued(ctx, cache, version)
 	}
 	return b, nil
+}
+
+// checkIssued returns errPassOn for a version that the API server has not reached yet: it keeps such a watch open.
+func checkIssued(ctx context.Context, cache *informerhub.Cache, version string) error {
+	if reached, err := cache.AwaitChanges(ctx, version, newestTimeout); err != nil || reached {
+		return passOnUnlessDone(ctx, err)
+	}
+	current, err := newest(ctx, cache, newestTimeout)
+	if err == nil && object.Older(current, version) {
+		return errPassOn
+	}
+	return err
 }
 
 // watchStream is an open watch. It is owned by the goroutine that serves it.

@@ -50,7 +50,8 @@ func IsKubernetes(procedure string) bool { return strings.HasPrefix(procedure, K
 
 // IsKubernetesPath reports whether a path is one of Kubernetes' own API.
 func IsKubernetesPath(path string) bool {
-	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/apis/")
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "api" || first == "apis" || first == "openapi" || path == "/version" || path == "/version/"
 }
 
 func hasManifest(procedure string) bool {

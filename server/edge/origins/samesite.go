@@ -11,12 +11,19 @@ import (
 // call by CORS. The console's own files are for all pages, because other pages may link to them.
 // They have their own headers.
 func SameSite(origins []string, mux *http.ServeMux) http.Handler {
-	api := refuseByGET(mux)
+	api := API(origins, refuseByGET(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "/" {
 			mux.ServeHTTP(w, r)
 			return
 		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// API rejects all requests from pages of other sites, as SameSite does for those to the API.
+func API(origins []string, api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		if r.Method == http.MethodGet {
