@@ -71,8 +71,8 @@ func TestUpstream_Passes(t *testing.T) {
 	for _, one := range shown.failed() {
 		t.Errorf("%s: %s\n%s\n%s", one.state, one.name, one.position, one.message)
 	}
-	for _, name := range shown.missing {
-		t.Errorf("did not run: %s", name)
+	if len(shown.missing) > 0 {
+		t.Errorf("%d tests have no result", len(shown.missing))
 	}
 	if len(shown.passed()) == 0 {
 		t.Error("no test passed")

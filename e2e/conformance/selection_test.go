@@ -29,7 +29,7 @@ var kept = []string{
 var leftOut = []exclusion{
 	{"runs containers: reads their output or their exit code, or executes commands in them", []string{
 		`\[NodeConformance\]`,
-		`\[sig-storage\] (EmptyDir wrapper|Subpath)`,
+		`\[sig-storage\] (EmptyDir|Subpath)`,
 		`\[sig-storage\] CSIInlineVolumes should support CSIVolumeSource`,
 		`\[sig-node\] (ImageVolume|Pod InPlace Resize|PreStop|Security Context|Variable Expansion)`,
 		`\[sig-node\] (ConfigMap|Secrets) should be consumable as environment variable names`,
@@ -56,7 +56,9 @@ var leftOut = []exclusion{
 		`\[sig-network\] EndpointSlice should support a Service with multiple`,
 		`\[sig-network\] Service endpoints latency`,
 	}},
-	{"calls a kubelet", []string{
+	{"needs a kubelet", []string{
+		`\[sig-apps\] StatefulSet .*Should recreate evicted statefulset`,
+		`\[sig-node\] Pods Extended \(pod generation\) .*(start at 1 and increment|issue 500 podspec updates)`,
 		`\[sig-auth\] NodeAuthenticator`,
 		`\[sig-instrumentation\] Metrics(Grabber)? should grab all metrics from (a K|k)ubelet`,
 	}},
@@ -68,6 +70,15 @@ var leftOut = []exclusion{
 	}},
 	{"waits until an image cannot be pulled", []string{
 		`\[sig-apps\] Deployment deployment should support proportional scaling`,
+		`\[sig-apps\] Daemon set should rollback`,
+	}},
+	{"needs Endpoints of the API server, which the control plane does not maintain, because they cannot be loopback addresses", []string{
+		`\[sig-network\] API Server should have Endpoints`,
+	}},
+	{"takes minutes, and is about the scheduler or a controller, which do not call the address under test", []string{
+		`\[sig-scheduling\] Scheduler(Predicates|Preemption (validates|PreemptionExecutionPath))`,
+		`\[sig-node\] NoExecuteTaintManager`,
+		`\[sig-apps\] CronJob should not schedule jobs when suspended`,
 	}},
 	{"flaky, as Kubernetes says", []string{
 		`\[Flaky\]`,
