@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// shownLine bounds the part of a message that the report shows. The failure of the test shows all of it.
+const shownLine = 200
+
 // report is what a run shows: numbers, failures, and what did not run, with the reasons.
 type report struct {
 	target   string
@@ -89,7 +92,8 @@ func (r report) slowest(count int) []result {
 	return all[:min(count, len(all))]
 }
 
+// firstLine returns the first line of a text, at most shownLine bytes of it.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
+	return line[:min(len(line), shownLine)]
 }

@@ -39,7 +39,7 @@ var leftOut = []exclusion{
 		`\[sig-auth\] ValidatingAdmissionPolicy can restrict access by-node`,
 		`\[sig-apps\] StatefulSet .*(Scaling should happen in predictable order|Burst scaling|perform rolling updates|perform canary updates)`,
 		`\[sig-instrumentation\] Logging soak`,
-		`\[sig-cli\] Kubectl (logs|client Update Demo|client Guestbook)`,
+		`\[sig-cli\] Kubectl (logs|client (Guestbook|Kubectl expose|Update Demo))`,
 	}},
 	{"calls a server that runs in a pod", []string{
 		`\[sig-api-machinery\] AdmissionWebhook`,
