@@ -48,6 +48,16 @@ devcluster:
 	@cd e2e/cluster && $(COMPILE) GO='$(GO)' sh ../../tools/build.sh ../../bin/devcluster$(KUBERNETES:%=-%) \
 		$(KUBERNETES_FLAGS) -ldflags '-s -w $(KUBERNETES_LDFLAGS)' .
 
+# Kubernetes' own end-to-end tests and the kubectl that some of them run, of the version of the control plane and with
+# the same flags: most packages are compiled once for all three. `go test -c` cannot show its progress.
+.PHONY: upstream-e2e
+upstream-e2e:
+	$(say) "upstream-e2e: Kubernetes' own end-to-end tests in one binary (the first time this takes several minutes)"
+	@cd e2e/upstream && $(COMPILE) $(GO) test -vet=off -c -o ../../bin/upstream-e2e $(KUBERNETES_FLAGS) \
+		-ldflags '-s -w $(KUBERNETES_LDFLAGS)' k8s.io/kubernetes/test/e2e
+	@cd e2e/upstream && $(COMPILE) $(GO) build -o ../../bin/kubectl $(KUBERNETES_FLAGS) \
+		-ldflags '-s -w $(KUBERNETES_LDFLAGS)' k8s.io/kubernetes/cmd/kubectl
+
 .PHONY: console
 console: .cache/console.built
 
@@ -301,6 +311,16 @@ e2e-others:
 	@cd e2e/deploy && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,20) ./...
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
 	@cd e2e/monitoring && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,10) ./alerts
+
+# What the tests of Kubernetes call: apiserver, which is the baseline, or kubeconnect, a service in front of it.
+TARGET ?= apiserver
+# A regular expression that narrows the tests, such as Watchers.
+FOCUS ?=
+
+.PHONY: e2e-upstream
+e2e-upstream: build upstream-e2e ## Run Kubernetes' own tests of its API against TARGET (apiserver, or kubeconnect).
+	$(say) "e2e: Kubernetes' own tests, against $(TARGET)"
+	@UPSTREAM_E2E_TARGET='$(TARGET)' UPSTREAM_E2E_FOCUS='$(FOCUS)' $(TEST_E2E) -v -timeout $(call minutes,60) ./e2e/conformance
 
 # The previous version of Kubernetes, and the tests that depend most on the API server.
 PREVIOUS = 1.36

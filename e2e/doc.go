@@ -21,6 +21,8 @@
 // requests. The programs in callers are written in other languages. kubelet simulates the kubelets of pods with logs,
 // commands and ports; its tests are against the API server, without the service.
 //
+// conformance runs Kubernetes' own tests of its API, which upstream pins, and which `make e2e-upstream` builds and runs.
+//
 // Tests with large dependencies are Go modules of their own: deploy tests the Helm chart, and monitoring
 // its alerts and its dashboard. So are the programs cluster, the control plane, and issuer, an OpenID
 // issuer. demo is the program behind `make run`.
