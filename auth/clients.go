@@ -198,20 +198,42 @@ func clientsKeyOf(identity Identity) clientsKey {
 }
 
 // Passing returns a transport that passes requests of a client on as the caller: it removes the credentials that they have, and
-// sends those of the clients of For.
-func (f *ClientFactory) Passing(identity Identity) http.RoundTripper {
-	if identity.own {
-		return strippingTransport{f.over.asService}
+// sends those of the clients of For. Its connections can be upgraded to another protocol if upgrades is true: they are HTTP/1.1.
+//
+// as are the headers by which the client asks to act as another user; nil if it does not. The API server decides whether the caller may.
+// Passing fails for such a client if the service impersonates its callers, because only one of both can be asked for.
+func (f *ClientFactory) Passing(identity Identity, as http.Header, upgrades bool) (http.RoundTripper, error) {
+	over := f.over
+	if upgrades {
+		over = f.upgrades
 	}
-	return f.For(identity).HTTP.Transport
+	switch {
+	case identity.own:
+		return passingTransport{as, over.asService}, nil
+	case as != nil && identity.token != nil && identity.token() != "":
+		return passingTransport{as, transport.NewBearerAuthRoundTripper(identity.token(), over.anonymous)}, nil
+	case as != nil:
+		return nil, forbidden("the service acts as its callers by impersonation, and cannot act as another user for them: " +
+			"send requests with Impersonate- headers (--as) to the API server")
+	case upgrades:
+		return f.transportFor(identity, over), nil
+	}
+	return f.For(identity).HTTP.Transport, nil
 }
 
-// Upgrading is like Passing, over connections that can be upgraded to another protocol: HTTP/1.1.
-func (f *ClientFactory) Upgrading(identity Identity) http.RoundTripper {
-	if identity.own {
-		return strippingTransport{f.upgrades.asService}
-	}
-	return f.transportFor(identity, f.upgrades)
+// passingTransport removes credentials and impersonation headers from requests, and adds the given ones.
+type passingTransport struct {
+	as   http.Header
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (p passingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = utilnet.CloneRequest(request)
+	request.Header.Del("Authorization")
+	stripImpersonation(request.Header)
+	maps.Copy(request.Header, p.as)
+	return p.next.RoundTrip(request)
 }
 
 // transportFor returns a transport that sends requests as the caller. It removes all credentials
@@ -373,12 +395,12 @@ func notImpersonated(format string, args ...any) error {
 }
 
 // StripImpersonation removes the Impersonate- headers from requests of clients: the impersonated
-// user depends only on the authenticated caller. RequestsImpersonation reports that a request had such headers.
+// user depends only on the authenticated caller. ImpersonationOf returns what it has removed.
 func StripImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if hasImpersonation(r.Header) {
-			ctx = context.WithValue(ctx, impersonationKey{}, true)
+		if as := ImpersonationOf(r); as != nil {
+			ctx = context.WithValue(ctx, impersonationKey{}, as)
 		}
 		r = r.WithContext(ctx) // a handler must not change its request
 		r.Header = r.Header.Clone()
@@ -389,19 +411,20 @@ func StripImpersonation(next http.Handler) http.Handler {
 
 type impersonationKey struct{}
 
-// RequestsImpersonation reports whether a client has asked to act as another user.
-func RequestsImpersonation(r *http.Request) bool {
-	asked, _ := r.Context().Value(impersonationKey{}).(bool)
-	return asked || hasImpersonation(r.Header)
-}
-
-func hasImpersonation(header http.Header) bool {
-	for name := range header {
+// ImpersonationOf returns the headers by which a client asks to act as another user; nil if it does not.
+func ImpersonationOf(r *http.Request) (as http.Header) {
+	if as, ok := r.Context().Value(impersonationKey{}).(http.Header); ok {
+		return as
+	}
+	for name, values := range r.Header {
 		if impersonates(name) {
-			return true
+			if as == nil {
+				as = http.Header{}
+			}
+			as[name] = values
 		}
 	}
-	return false
+	return as
 }
 
 func stripImpersonation(header http.Header) {

@@ -209,8 +209,9 @@ func TestRead_PassesOnNothingThatChanges(t *testing.T) {
 	}
 }
 
-// TestImpersonation_IsForbidden asks the service to act as another user, whom the caller may impersonate.
-func TestImpersonation_IsForbidden(t *testing.T) {
+// TestImpersonation_IsNeverIgnored asks the service to act as another user, who may do nothing. The caller may impersonate everyone, and may
+// do everything itself.
+func TestImpersonation_IsNeverIgnored(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
@@ -223,14 +224,26 @@ func TestImpersonation_IsForbidden(t *testing.T) {
 	} {
 		for _, line := range []string{
 			"GET /api/v1/namespaces/" + namespace + "/configmaps?resourceVersion=0", "GET /api/v1/namespaces/" + namespace + "/configmaps?watch=1",
-			"DELETE /api/v1/namespaces/" + namespace + "/configmaps/kube-root-ca.crt", "GET /version",
+			"DELETE /api/v1/namespaces/" + namespace + "/configmaps/kube-root-ca.crt", "GET /api/v1/namespaces/" + namespace + "/pods/any/exec?command=ls",
 		} {
 			t.Run(name+" "+line, func(t *testing.T) {
 				headers := http.Header{"Impersonate-User": {"nobody"}, "Authorization": {"Bearer " + account.Token()}}
 				if status := rawStatus(ctx, t, service, line, headers); status != http.StatusForbidden {
 					t.Errorf("status %d, want 403", status)
 				}
+				headers.Del("Impersonate-User")
+				headers.Set("Impersonate-Group", "system:masters") // without a user
+				if status := rawStatus(ctx, t, service, line, headers); status < http.StatusBadRequest {
+					t.Errorf("a group alone: status %d, want an error", status)
+				}
 			})
+		}
+		if name == "by impersonation" {
+			continue
+		}
+		headers := http.Header{"Impersonate-User": {account.User()}, "Authorization": {"Bearer " + account.Token()}}
+		if status := rawStatus(ctx, t, service, "GET /api/v1/namespaces/"+namespace+"/configmaps", headers); status != http.StatusOK {
+			t.Errorf("%s, as a user who may: status %d, want 200", name, status)
 		}
 	}
 }

@@ -42,10 +42,10 @@ func (e *writtenError) Unwrap() error { return e.error }
 // serve passes a request on. It returns an error if no response was written.
 func (f *forwarder) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, p request) error {
 	identity := call.IdentityFrom(ctx)
-	transport := f.clients.Passing(identity)
 	isUpgrade := r.Header.Get("Upgrade") != ""
-	if isUpgrade {
-		transport = f.clients.Upgrading(identity)
+	transport, err := f.clients.Passing(identity, auth.ImpersonationOf(r), isUpgrade)
+	if err != nil {
+		return err
 	}
 	if p.isUpload || isUpgrade {
 		call.NoteSent(ctx)

@@ -107,10 +107,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 	if isFromOtherSite(r, h.config.Origins) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin")
 	}
-	if auth.RequestsImpersonation(r) {
-		return apierror.Failure(metav1.StatusReasonForbidden, "this service acts as its caller, and not as another user: send requests with "+
-			"Impersonate- headers (--as) to the API server")
-	}
 	if h.config.Mode != All && !p.isRead(r.Method) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "this service passes on no requests that change objects or run in containers (--kube-api %s)", h.config.Mode)
 	}
@@ -119,7 +115,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 		resource, _ = h.config.Targets.Resolve(ctx, p.resourceName())
 	}
 	err := errPassOn
-	if r.Method == http.MethodGet && p.isOnObjects() {
+	// For a caller who asks to act as another user, the API server decides.
+	if r.Method == http.MethodGet && p.isOnObjects() && auth.ImpersonationOf(r) == nil {
 		err = h.serveCached(ctx, w, r, p)
 	}
 	if errors.Is(err, errPassOn) {
@@ -131,7 +128,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 // passOn passes a request on. A stream ends when the caller loses the permission that it began with.
 func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, resource informerhub.Resource) error {
 	ctx := r.Context()
-	if p.streamType() == connect.StreamTypeUnary || p.verb == "" || resource.Name == "" {
+	if p.streamType() == connect.StreamTypeUnary || p.verb == "" || resource.Name == "" || auth.ImpersonationOf(r) != nil {
 		return h.forward.serve(ctx, w, r, p)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
