@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import socket
 import ssl
 import tarfile
@@ -51,6 +52,16 @@ async def test_sends_the_request(server: ContainerServer) -> None:
     assert request.headers["Authorization"] == "Bearer secret"
     assert request.headers["User-Agent"].startswith("kubeconnect-python/")
     assert "Origin" not in request.headers
+
+
+async def test_does_not_log_the_token(
+    server: ContainerServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with AsyncClient(server.address, token="secret") as client:
+        await client.exec("web", COMMAND, namespace="demo")
+    records = [each for each in caplog.records if each.name != "websockets.server"]
+    assert not [each for each in records if "secret" in each.getMessage()]
 
 
 async def test_reads_both_outputs_in_order(server: ContainerServer) -> None:

@@ -31,6 +31,7 @@ from kubeconnect._containers.requests import StreamRequest
 from kubeconnect._containers.security import tls_context
 from kubeconnect._containers.sockets import (
     CLOSE_SECONDS,
+    LOGGER,
     PING_SECONDS,
     RECEIVE_BYTES,
     USER_AGENT,
@@ -160,6 +161,7 @@ async def open_websocket(
         ping_timeout=None,
         close_timeout=CLOSE_SECONDS,
         max_size=RECEIVE_BYTES,
+        logger=LOGGER,
         create_connection=_Connection,
     )
     opening = _Opening(connecting)

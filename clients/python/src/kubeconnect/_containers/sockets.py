@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import grpc
 from websockets.exceptions import InvalidStatus
 
@@ -22,6 +24,10 @@ CLOSE_SECONDS = 2.0
 
 RECEIVE_BYTES = 16 * 1024 * 1024
 """The maximum size of a received message. API servers send at most 32 KiB."""
+
+LOGGER = logging.getLogger("kubeconnect.websockets")
+"""The logger of the library, which would log the headers of requests, with tokens, as DEBUG."""
+LOGGER.setLevel(logging.INFO)
 
 
 def url_of(address: Address, request: StreamRequest) -> str:
