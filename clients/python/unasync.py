@@ -19,6 +19,7 @@ SUBSTITUTIONS = [
     (r"\bkubeconnect\.aio\._", "kubeconnect._sync._"),
     (r"\bkubeconnect\._transport\.aio\b", "kubeconnect._transport.sync"),
     (r"\bkubeconnect\._concurrency\.aio\b", "kubeconnect._concurrency.sync"),
+    (r"\bkubeconnect\._containers\.aio\b", "kubeconnect._containers.sync"),
     (r"\btests\.aio\b", "tests.sync"),
     (r"\bfrom kubeconnect\.aio import\b", "from kubeconnect import"),
     (r"The client for asyncio\. ``kubeconnect\.Client`` is the same for threads\.",

@@ -52,9 +52,11 @@ NOT_NEEDED_TO_IMPORT = {
     "pyarrow",
     "rich",
     "shutil",
+    "tarfile",
     "tempfile",
     "tomllib",
     "uuid",
+    "websockets",
     "yaml",
 }
 

@@ -45,6 +45,7 @@ WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
 SECTIONS.pop("Store")  # test_readme_stores.py runs its programs
 SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
 LOGS, LOG_LINES = SECTIONS.pop("Logs")
+SECTIONS.pop("Containers")  # test_readme_containers.py runs its programs
 (WAIT,) = SECTIONS.pop("Wait")
 (CREATE,) = SECTIONS.pop("Create")
 (UPDATE,) = SECTIONS.pop("Update")

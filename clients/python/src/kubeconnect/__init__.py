@@ -12,6 +12,7 @@ from kubeconnect._access import AccessCheck, AccessDecision, Identity
 from kubeconnect._aggregates import Aggregate, AggregateResult, Average, Max, Min, Sum
 from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
+from kubeconnect._containers.results import CopyError, ExecResult, OutputChunk
 from kubeconnect._counts import CountResult, ObjectGroup
 from kubeconnect._discovery import (
     CacheState,
@@ -56,12 +57,15 @@ from kubeconnect._relations import Relation, RelationType, about, owned_by, owne
 from kubeconnect._settings import ConfigurationError
 from kubeconnect._sync import (
     Client,
+    ContainerSession,
     Controller,
     LeaderElector,
     LivePage,
     Log,
     LogLines,
     ObjectList,
+    PortForward,
+    PortStream,
     Store,
     Stores,
     Subscription,
@@ -103,7 +107,9 @@ __all__ = [
     "Conflict",
     "Connection",
     "Consistency",
+    "ContainerSession",
     "Controller",
+    "CopyError",
     "CountResult",
     "CreateResult",
     "DeadlineExceeded",
@@ -111,6 +117,7 @@ __all__ = [
     "DeleteResult",
     "Event",
     "EventType",
+    "ExecResult",
     "Expired",
     "FailedGroupVersion",
     "FieldValidation",
@@ -143,11 +150,14 @@ __all__ = [
     "ObjectGroup",
     "ObjectKey",
     "ObjectList",
+    "OutputChunk",
     "Page",
     "PageChange",
     "PageChangeType",
     "PatchResult",
     "PatchType",
+    "PortForward",
+    "PortStream",
     "PropagationPolicy",
     "QueueShutDown",
     "Relation",

@@ -238,6 +238,19 @@ CLOSING: dict[str, Call] = {
 # These wait for handlers and not for the service: see test_blocking_threads.py.
 HANDLERS = {"Subscription.close", "Subscription.exit", "Subscription.join"}
 
+# These need a WebSocket: see test_containers.py.
+CONTAINERS = {
+    *("Client.exec", "Client.copy_from", "Client.copy_to"),
+    *(f"ContainerSession.{name}" for name in ("close_stdin", "read", "resize", "write")),
+    *(f"PortStream.{name}" for name in ("read", "write")),
+    *(f"{name}.iter" for name in ("ContainerSession", "PortStream")),
+    *(
+        f"{name}.{method}"
+        for name in ("ContainerSession", "PortForward", "PortStream")
+        for method in ("close", "enter", "exit")
+    ),
+}
+
 # These do not wait. dump writes a file.
 IMMEDIATE = {
     "Client.enter",
@@ -269,7 +282,7 @@ each_of_two = pytest.mark.parametrize(
 
 def test_the_tables_have_all_calls() -> None:
     tables = {name.partition(",")[0] for name in {**CALLS, **UNLIMITED, **CLOSING}}
-    assert tables | HANDLERS | IMMEDIATE == blocking_calls()
+    assert tables | HANDLERS | CONTAINERS | IMMEDIATE == blocking_calls()
 
 
 def test_the_end_of_the_client_ends_all_calls(address: str) -> None:

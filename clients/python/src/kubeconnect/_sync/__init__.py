@@ -4,12 +4,14 @@
 
 from kubeconnect._sync._client import Client
 from kubeconnect._sync._connect import connect
+from kubeconnect._sync._container_session import ContainerSession
 from kubeconnect._sync._controller import Controller
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._live_page import LivePage
 from kubeconnect._sync._log import Log
 from kubeconnect._sync._log_lines import LogLines
 from kubeconnect._sync._object_list import ObjectList
+from kubeconnect._sync._port_forward import PortForward, PortStream
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._stores import Stores
 from kubeconnect._sync._subscription import Subscription
@@ -21,12 +23,15 @@ from kubeconnect._sync._work_queue import WorkQueue
 
 __all__ = [
     "Client",
+    "ContainerSession",
     "Controller",
     "LeaderElector",
     "LivePage",
     "Log",
     "LogLines",
     "ObjectList",
+    "PortForward",
+    "PortStream",
     "Store",
     "Stores",
     "Subscription",

@@ -4,17 +4,26 @@
 
 from __future__ import annotations
 
+from typing import Protocol
 from weakref import WeakSet
 
 from kubeconnect._sync._follower import Follower
 from kubeconnect._transport.sync import Transport
 
 
+class Closeable(Protocol):
+    """What is closed with a client."""
+
+    def close(self) -> None:
+        """Close it. Closing it again has no effect."""
+
+
 class Calls:
-    """The base of the parts of a client: its connection, the default timeout of its calls, and
-    what keeps its stores up to date.
+    """The base of the parts of a client: its connection, the default timeout of its calls, what
+    keeps its stores up to date, and its connections into containers.
     """
 
     _transport: Transport
     _timeout: float
     _followers: WeakSet[Follower]
+    _sessions: WeakSet[Closeable]

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from kubeconnect._address import Address
 from kubeconnect._credentials import Credentials
 from kubeconnect._sync._apply import Apply
+from kubeconnect._sync._containers import Containers
 from kubeconnect._sync._identity import identity_of
 from kubeconnect._sync._live import Live
 from kubeconnect._sync._logs import Logs
@@ -26,7 +27,15 @@ DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class Client(Waits, Apply, Operations, Storing, Live, Logs):
+class Client(
+    Waits,
+    Apply,
+    Operations,
+    Storing,
+    Live,
+    Logs,
+    Containers,
+):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a
@@ -128,6 +137,7 @@ class Client(Waits, Apply, Operations, Storing, Live, Logs):
         """
         self._timeout = timeout
         self._followers = WeakSet()
+        self._sessions = WeakSet()
         self._address = Address.parse(address)
         credentials = Credentials[Token](
             token=token,
@@ -164,7 +174,11 @@ class Client(Waits, Apply, Operations, Storing, Live, Logs):
         self.close()
 
     def close(self) -> None:
-        """Close the stores and the connection. Calls and watches then raise Cancelled."""
+        """Close the stores, the connections into containers, and the connection. Calls and watches
+        then raise Cancelled.
+        """
         for follower in list(self._followers):
             follower.close(CLOSE_SECONDS)
+        for session in list(self._sessions):
+            session.close()
         self._transport.close()

@@ -70,7 +70,7 @@ class AsyncTransport(AsyncMethods):
         self.renews = identity.renews
         self._identity = identity
         self.address = address
-        self._roots = roots
+        self.roots = roots
         self._options = channel_options(address)
         self._connections: list[AsyncConnection] = []  # the last one is for new calls
         self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
@@ -128,14 +128,14 @@ class AsyncTransport(AsyncMethods):
         begin = monotonic()
         presented = await self.present(timeout)
         try:
-            return await self._call(method, request, self._rest(timeout, begin), presented)
+            return await self._call(method, request, self.rest(timeout, begin), presented)
         except Unauthenticated:
-            fresh = await self.renewed(presented, self._rest(timeout, begin))
+            fresh = await self.renewed(presented, self.rest(timeout, begin))
             if fresh is None:
                 raise
-        return await self._call(method, request, self._rest(timeout, begin), fresh)
+        return await self._call(method, request, self.rest(timeout, begin), fresh)
 
-    def _rest(self, timeout: float | None, begin: float) -> float | None:
+    def rest(self, timeout: float | None, begin: float) -> float | None:
         """Return the rest of the timeout of a call that began at ``begin``. The timeout is for each
         step of the call if the user may be asked for something.
         """
@@ -200,15 +200,20 @@ class AsyncTransport(AsyncMethods):
             connection = await self._connection_with(presented.pair)
             call = connection.bound(method)(
                 request,
-                timeout=self._rest(timeout, first),
+                timeout=self.rest(timeout, first),
                 metadata=presented.metadata + trace,
                 wait_for_ready=wait_for_ready,
             )
             return Begun(call, connection)
 
-        stream = AsyncStream(self, begin, lambda: self._rest(timeout, first))
+        stream = AsyncStream(self, begin, lambda: self.rest(timeout, first))
         self._streams.add(stream)
         return stream
+
+    @property
+    def closed(self) -> bool:
+        """Whether the transport is closed."""
+        return self._closed.is_set()
 
     async def present(self, timeout: float | None) -> Presented:
         """Return what the next call, which has ``timeout`` seconds, presents to the service."""
@@ -257,7 +262,7 @@ class AsyncTransport(AsyncMethods):
         target = self.address.target
         if not self.address.tls:
             return grpc.aio.insecure_channel(target, self._options)
-        credentials = channel_credentials(self._roots, pair)
+        credentials = channel_credentials(self.roots, pair)
         return grpc.aio.secure_channel(target, credentials, self._options)
 
     @contextmanager

@@ -82,14 +82,18 @@ def failure(error: grpc.RpcError, address: object) -> errors.KubeconnectError:
     initial = error.initial_metadata()  # type: ignore[attr-defined]  # not in its stubs
     metadata = [*(initial or ()), *(error.trailing_metadata() or ())]
     status = _status(metadata)
-    kind = _CLASSES.get(code, errors.KubeconnectError)
+    kind = class_of(code, status.reason if status else "")
     if status:
-        kind = _NARROWER.get((code, status.reason), kind)
         message = message or status.message
     elif answer := _NOT_GRPC.search(message):
         return _not_grpc(code, answer[1], address)
     request_id = next((value for key, value in metadata if key == _REQUEST_ID), None)
     return kind(code, unreachable(message, address), status, request_id=request_id)
+
+
+def class_of(code: grpc.StatusCode, reason: str) -> type[errors.KubeconnectError]:
+    """Return the class of the exceptions for a gRPC code and a reason of Kubernetes."""
+    return _NARROWER.get((code, reason), _CLASSES.get(code, errors.KubeconnectError))
 
 
 def unreachable(message: str, address: object) -> str:

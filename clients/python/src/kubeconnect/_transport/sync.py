@@ -68,7 +68,7 @@ class Transport(Methods):
         self.renews = identity.renews
         self._identity = identity
         self.address = address
-        self._roots = roots
+        self.roots = roots
         self._options = channel_options(address)
         self._reached = False  # set by the first response of the service
         # Guards the attributes below, and ``streams`` and ``calls`` of the connections.
@@ -127,14 +127,14 @@ class Transport(Methods):
         begin = monotonic()
         presented = self.present(timeout)
         try:
-            return self._call(method, request, self._rest(timeout, begin), presented)
+            return self._call(method, request, self.rest(timeout, begin), presented)
         except Unauthenticated:
-            fresh = self.renewed(presented, self._rest(timeout, begin))
+            fresh = self.renewed(presented, self.rest(timeout, begin))
             if fresh is None:
                 raise
-        return self._call(method, request, self._rest(timeout, begin), fresh)
+        return self._call(method, request, self.rest(timeout, begin), fresh)
 
-    def _rest(self, timeout: float | None, begin: float) -> float | None:
+    def rest(self, timeout: float | None, begin: float) -> float | None:
         """Return the rest of the timeout of a call that began at ``begin``. The timeout is for each
         step of the call if the user may be asked for something.
         """
@@ -193,7 +193,7 @@ class Transport(Methods):
             with self._using(presented.pair) as connection:
                 call = connection.bound(method)(
                     request,
-                    timeout=self._rest(timeout, first),
+                    timeout=self.rest(timeout, first),
                     metadata=presented.metadata + trace,
                     wait_for_ready=wait_for_ready,
                 )
@@ -204,7 +204,12 @@ class Transport(Methods):
         if self._closed.is_set():
             raise client_closed()
         presented = self.present(timeout)
-        return Stream(self, begin, presented, lambda: self._rest(timeout, first))
+        return Stream(self, begin, presented, lambda: self.rest(timeout, first))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the transport is closed."""
+        return self._closed.is_set()
 
     def present(self, timeout: float | None) -> Presented:
         """Return what the next call, which has ``timeout`` seconds, presents to the service."""
@@ -269,7 +274,7 @@ class Transport(Methods):
         target = self.address.target
         if not self.address.tls:
             return grpc.insecure_channel(target, self._options)
-        return grpc.secure_channel(target, channel_credentials(self._roots, pair), self._options)
+        return grpc.secure_channel(target, channel_credentials(self.roots, pair), self._options)
 
     def close(self) -> None:
         """Close all connections and all calls on them.

@@ -12,6 +12,7 @@ from kubeconnect._credentials import Credentials
 from kubeconnect._transport.aio import AsyncToken, AsyncTransport
 from kubeconnect._transport.options import root_certificates
 from kubeconnect.aio._apply import AsyncApply
+from kubeconnect.aio._containers import AsyncContainers
 from kubeconnect.aio._identity import identity_of
 from kubeconnect.aio._live import AsyncLive
 from kubeconnect.aio._logs import AsyncLogs
@@ -24,7 +25,15 @@ DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring, AsyncLive, AsyncLogs):
+class AsyncClient(
+    AsyncWaits,
+    AsyncApply,
+    AsyncOperations,
+    AsyncStoring,
+    AsyncLive,
+    AsyncLogs,
+    AsyncContainers,
+):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a
@@ -126,6 +135,7 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring, AsyncLi
         """
         self._timeout = timeout
         self._followers = WeakSet()
+        self._sessions = WeakSet()
         self._address = Address.parse(address)
         credentials = Credentials[AsyncToken](
             token=token,
@@ -162,7 +172,11 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring, AsyncLi
         await self.close()
 
     async def close(self) -> None:
-        """Close the stores and the connection. Calls and watches then raise Cancelled."""
+        """Close the stores, the connections into containers, and the connection. Calls and watches
+        then raise Cancelled.
+        """
         for follower in list(self._followers):
             await follower.close(CLOSE_SECONDS)
+        for session in list(self._sessions):
+            await session.close()
         await self._transport.close()
