@@ -30,7 +30,8 @@ type target struct {
 var targets = []target{
 	{name: "apiserver", address: func(_ *testing.T, cluster *harness.Cluster) string { return cluster.Config.Host }},
 	{name: "kubeconnect", address: func(t *testing.T, cluster *harness.Cluster) string {
-		return harness.StartService(t, cluster.Kubeconfig).Address
+		// The tests compare whole objects.
+		return harness.StartService(t, cluster.Kubeconfig, "--keep-managed-fields").Address
 	}},
 }
 
