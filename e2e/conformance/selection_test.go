@@ -92,6 +92,20 @@ var leftOut = []exclusion{
 	}},
 }
 
+// ofTheAPIServerAlone are the tests that do not run against the service.
+var ofTheAPIServerAlone = []exclusion{
+	{"reads /metrics or the health checks of the API server, which the service does not pass on", []string{
+		`\[sig-api-machinery\] (health handlers|API priority and fairness should ensure that requests can be classified)`,
+		`\[sig-instrumentation\] (MetricsGrabber should grab all metrics( slis)? from API server|NativeHistograms)`,
+	}},
+	{"authenticates by a client certificate, and the service under test does not authenticate callers", []string{
+		`\[sig-auth\] Certificates API .* should support building a client with a CSR`,
+	}},
+	{"expects that a list expires when etcd is compacted: the service continues it", []string{
+		`\[sig-api-machinery\] Servers with support for API chunking should support continue listing from the last key`,
+	}},
+}
+
 // selection returns the names of the tests that run, and the reason for each test in the scope that does not.
 func selection(t *testing.T) (names []string, reasons map[string]string) {
 	t.Helper()
@@ -118,7 +132,12 @@ func reasonFor(name string) string {
 	if anyMatches(kept, name) {
 		return ""
 	}
-	for _, left := range leftOut {
+	return reasonIn(leftOut, name)
+}
+
+// reasonIn returns why a test is left out by some exclusions, or "" if none names it.
+func reasonIn(exclusions []exclusion, name string) string {
+	for _, left := range exclusions {
 		if anyMatches(left.names, name) {
 			return left.reason
 		}
