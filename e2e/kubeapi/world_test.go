@@ -24,6 +24,7 @@ type world struct {
 	callers    []caller
 	gadgets    kit.CustomResource
 	api        *http.Client // of the API server, without credentials
+	warmed     string       // the version from which on the replicas know each step
 }
 
 // caller is a user of the cluster.
@@ -75,6 +76,11 @@ func (w *world) warm(ctx context.Context, replicas []*harness.Service) {
 			})
 		}
 	}
+	list, err := kit.Cluster(w.t).Client.CoreV1().ConfigMaps(w.namespaces[0]).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.warmed = list.ResourceVersion
 }
 
 // populate creates the objects.
