@@ -70,6 +70,15 @@ func (w *world) compareWatches(ctx context.Context, rnd *rand.Rand, replicas []*
 			pairs = append(pairs, pair{watch, want, watch.open(ctx, w.t, client, replica.Address)})
 		}
 	}
+	// Both sides begin with the same objects.
+	for _, p := range pairs {
+		kit.Eventually(ctx, w.t, "the initial events have arrived", func() error {
+			if got, want := len(p.got.compared()), len(p.want.compared()); p.want.status == http.StatusOK && got != want {
+				return fmt.Errorf("%s: %d events, want %d", p.watch, got, want)
+			}
+			return nil
+		})
+	}
 	w.write(ctx, rnd)
 	for _, namespace := range w.namespaces {
 		w.createConfigMap(ctx, namespace, lastObject, "red")
@@ -116,9 +125,7 @@ func (w *world) randomWatch(rnd *rand.Rand, versions []string) read {
 		r.query.Set("allowWatchBookmarks", "true")
 	}
 	// Each of these selects the last object, in its end.
-	if selector := pick(rnd, "", "", "color=red", "color in (red,green)", "color!=green"); selector != "" {
-		r.query.Set("labelSelector", selector)
-	}
+	w.selectBy(r, pick(rnd, "", "", "color=red", "color in (red,green)", "color!=green"))
 	if selector := pick(rnd, "", "", "metadata.name!=object-2", "metadata.namespace!="+"none"); selector != "" {
 		r.query.Set("fieldSelector", selector)
 	}
@@ -131,7 +138,7 @@ func (w *world) write(ctx context.Context, rnd *rand.Rand) {
 	for range writesOfRound {
 		api := kit.Cluster(w.t).Client.CoreV1().ConfigMaps(pick(rnd, w.namespaces...))
 		object := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("object-%d", rnd.IntN(objectsInNamespace)), Labels: kit.Labels{"color": pick(rnd, "red", "green")}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("object-%d", rnd.IntN(objectsInNamespace)), Labels: w.labels(pick(rnd, "red", "green"))},
 			Data:       map[string]string{"key": fmt.Sprint(rnd.IntN(1000))},
 		}
 		if rnd.IntN(3) == 0 {

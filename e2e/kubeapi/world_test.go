@@ -92,7 +92,7 @@ func (w *world) populate(ctx context.Context) {
 			w.createConfigMap(ctx, namespace, fmt.Sprintf("object-%d", n), []string{"red", "green"}[n%2])
 		}
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i), Labels: kit.Labels{"color": "red"}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i), Labels: w.labels("red")},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}, NodeName: fmt.Sprint("node-", i)},
 		}
 		if _, err := kit.Cluster(t).Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -102,9 +102,24 @@ func (w *world) populate(ctx context.Context) {
 	}
 }
 
+// labels returns the labels of the objects of this world: tests that run at the same time have others.
+func (w *world) labels(color string) kit.Labels {
+	return kit.Labels{"color": color, "world": w.namespaces[0]}
+}
+
+// selectBy adds a selector to a request. One for all namespaces selects the objects of this world, because other tests change theirs.
+func (w *world) selectBy(r read, selector string) {
+	if !strings.Contains(r.path, "/namespaces/") && !strings.HasSuffix(r.path, "/gadgets") {
+		selector = strings.TrimSuffix("world="+w.namespaces[0]+","+selector, ",")
+	}
+	if selector != "" {
+		r.query.Set("labelSelector", selector)
+	}
+}
+
 func (w *world) createConfigMap(ctx context.Context, namespace, name, color string) {
 	w.t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: kit.Labels{"color": color}}, Data: map[string]string{"key": "value of " + name}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: w.labels(color)}, Data: map[string]string{"key": "value of " + name}}
 	if _, err := kit.Cluster(w.t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
