@@ -51,7 +51,7 @@ type ClientFactory struct {
 	own      *Clients
 	metadata metadata.Interface // acts as the service itself
 	over     transports         // of calls
-	upgrades transports         // of connections that are upgraded: see Upgrading
+	upgrades transports         // of connections that are upgraded: see Passing
 	// constrained is whether the API server decides for each request whether the service may make it as
 	// the caller, and usedExtra are the keys of Extra that an authorizer uses; see [ClientFactory.Constrain].
 	constrained bool
