@@ -54,7 +54,7 @@ func TestStreams_EndWithThePermission(t *testing.T) {
 	})
 	ended := make(chan string, 3)
 	for name, accept := range map[string]string{"a watch from the cache": "application/json", "a watch that is passed on": "application/json;as=Table;g=meta.k8s.io;v=v1"} {
-		watch := read{caller: caller{"reader", token}, path: "/api/v1/configmaps", query: url.Values{"watch": {"1"}, "resourceVersion": {"0"}}, accept: accept}
+		watch := read{caller: caller{"reader", token}, method: http.MethodGet, path: "/api/v1/configmaps", query: url.Values{"watch": {"1"}, "resourceVersion": {"0"}}, accept: accept}
 		opened := watch.open(ctx, t, serviceClient(t), service.Address)
 		if opened.status != http.StatusOK || opened.isCached != (accept == "application/json") {
 			t.Fatalf("%s: status %d, from the cache: %t", name, opened.status, opened.isCached)

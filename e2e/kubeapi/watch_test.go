@@ -108,7 +108,7 @@ func (w *world) compareWatches(ctx context.Context, rnd *rand.Rand, replicas []*
 }
 
 func (w *world) randomWatch(rnd *rand.Rand, versions []string) read {
-	r := read{caller: pick(rnd, w.callers...), query: url.Values{"watch": {"1"}}, accept: pick(rnd,
+	r := read{caller: pick(rnd, w.callers...), method: http.MethodGet, query: url.Values{"watch": {"1"}}, accept: pick(rnd,
 		"", "application/json", "application/vnd.kubernetes.protobuf", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")}
 	r.path = pick(rnd, "/api/v1/configmaps", "/api/v1/namespaces/"+w.namespaces[0]+"/configmaps", "/api/v1/namespaces/"+w.namespaces[1]+"/configmaps")

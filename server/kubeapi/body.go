@@ -31,10 +31,13 @@ const (
 	fromCache    = "cache"
 )
 
+// cacheControl is the header of this name of all responses, as at the API server.
+const cacheControl = "no-cache, private"
+
 // setHeaders sets the headers of a response from the cache.
 func setHeaders(header http.Header, contentType string) {
 	header.Set("Content-Type", contentType)
-	header.Set("Cache-Control", "no-cache, private")
+	header.Set("Cache-Control", cacheControl)
 	header.Set(SourceHeader, fromCache)
 }
 

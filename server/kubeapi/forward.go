@@ -68,7 +68,7 @@ func (f *forwarder) serve(ctx context.Context, w http.ResponseWriter, r *http.Re
 			if response.StatusCode >= http.StatusBadRequest {
 				failure = &writtenError{errorOf(response)}
 			}
-			dropHeaders(response.Header)
+			settleHeaders(w.Header(), response.Header)
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = unreachable(ctx, err) },
@@ -118,11 +118,15 @@ func stripHeaders(header http.Header) {
 	}
 }
 
-// dropHeaders removes the headers of the API server that the service has set already.
-func dropHeaders(header http.Header) {
-	header.Del("Set-Cookie")
-	header.Del("X-Content-Type-Options")
-	header.Del("Cache-Control")
+// settleHeaders removes what both the service and the API server have set, from one of them.
+func settleHeaders(own, response http.Header) {
+	response.Del("Set-Cookie")
+	response.Del("X-Content-Type-Options")
+	own.Del("Cache-Control")
+	if caching := response.Get("Cache-Control"); strings.Contains(caching, "public") {
+		// Other callers of a proxy before the service may have other permissions.
+		response.Set("Cache-Control", strings.Replace(caching, "public", "private", 1))
+	}
 }
 
 // errorOf returns the error of a response, for the records. Its text is not read: it may quote an object.

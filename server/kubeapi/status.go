@@ -48,6 +48,7 @@ func codeOf(status interface{ GetCode() int32 }) int32 {
 // writeStatus writes an error as a Status, in protobuf if the client accepts that first.
 func writeStatus(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
+	w.Header().Set("Cache-Control", cacheControl)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
