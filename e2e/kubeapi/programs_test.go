@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -119,6 +120,10 @@ func prepareProgram(t *testing.T, pods *kit.LoggingPods) (account kit.Account, g
 		createLabelled(ctx, t, namespace, name, app)
 	}
 	pods.Start("one", nil, "main")[0].Write("first line\n")
+	isReady := []byte(`{"status":{"conditions":[{"type":"ContainersReady","status":"True"},{"type":"Ready","status":"True"}]}}`) // kr8s waits for it
+	if _, err := kit.Cluster(t).Client.CoreV1().Pods(namespace).Patch(ctx, "one", types.StrategicMergePatchType, isReady, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 	pods.Kubelet.Listen(namespace, "one", 8080, answerOnce)
 	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), namespace)
 	gadgets.Define("v1")
