@@ -74,6 +74,7 @@ var differing = []struct {
 }{
 	{regexp.MustCompile(`[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?([Z+-][\d:]*)?( \+0000 UTC)?`), "TIME"},
+	{regexp.MustCompile(` +`), " "},
 }
 
 // helm runs a command with the configuration of a test alone, and returns what it prints.

@@ -204,8 +204,8 @@ func TestKubectl_FailsInContainersTheSame(t *testing.T) {
 		{"exec", "one", "--", "ls", "/nothing"}, {"exec", "--tty", "--stdin", "one", "--", "echo", "a"}, {"attach", "missing"},
 		{"port-forward", "missing", ":80"}, {"cp", "one:/nothing", filepath.Join(t.TempDir(), "copy")},
 		{"logs", "missing"}, {"logs", "one"}, {"logs", "one", "--container", "none"}, {"logs", "one", "--previous"},
-		{"logs", "one", "--container", "side", "--tail", "1", "--timestamps"}, {"logs", "one", "--all-containers", "--prefix"},
-		{"logs", "--selector", "app=web", "--all-containers", "--follow"},
+		{"logs", "one", "--container", "side", "--tail", "1", "--timestamps"}, {"logs", "one", "--container", "main", "--prefix"},
+		{"logs", "--selector", "app=web", "--container", "main", "--follow"},
 	} {
 		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
 			args := append([]string{"--namespace", pods.Namespace}, args...)

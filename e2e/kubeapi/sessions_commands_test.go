@@ -162,7 +162,8 @@ var sessions = map[string]session{
 			"delete replicasets --all --cascade=foreground",
 			"wait replicasets --all --for=delete --timeout=60s",
 			"get pods --selector=app=web --output=name",
-			"delete services,cronjobs,jobs --all",
+			"delete services,jobs --all", // before the garbage collector deletes jobs of the other
+			"delete cronjobs --all",
 		},
 	},
 	"custom resources": {
