@@ -8,6 +8,7 @@ It prints each step as a line of JSON.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -102,6 +103,14 @@ async def use_custom_objects(api: Any, group: str) -> None:
     report("deleted", names=await names_of(api, f"gadgets.v1.{group}"))
 
 
+def free_port() -> int:
+    """Return a port that is free, because kr8s chooses any."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
 async def use_containers(api: Any) -> None:
     """Run commands in a container, read its log, and connect to a port."""
     pod = await Pod.get("one", namespace=api.namespace, api=api)
@@ -110,7 +119,7 @@ async def use_containers(api: Any) -> None:
     report("executed", text=plain.stdout.decode(), codes=[plain.returncode, failed.returncode])
     report("log", text="\n".join([line async for line in pod.logs()]))
     async with (
-        pod.portforward(remote_port=8080, local_port="auto") as port,
+        pod.portforward(remote_port=8080, local_port=free_port()) as port,
         httpx.AsyncClient() as http,
     ):
         response = await http.get(f"http://127.0.0.1:{port}/")
