@@ -289,7 +289,10 @@ func (r read) difference(want, got answer) string {
 		wantMeta, _ := wantContent["metadata"].(map[string]any)
 		gotMeta, _ := gotContent["metadata"].(map[string]any)
 		gotItems, _ := gotContent["items"].([]any)
-		if (wantMeta["continue"] == nil || wantMeta["continue"] == "") != (gotMeta["continue"] == nil || gotMeta["continue"] == "") {
+		hasMore := func(meta map[string]any) bool { return meta["continue"] != nil && meta["continue"] != "" }
+		// The API server announces another page also if no object that is left matches the selectors.
+		isSelected := r.query.Get("labelSelector") != "" || r.query.Get("fieldSelector") != ""
+		if hasMore(gotMeta) && !hasMore(wantMeta) || hasMore(wantMeta) && !hasMore(gotMeta) && !isSelected {
 			return "whether more pages follow"
 		}
 		delete(wantMeta, "continue") // is followed

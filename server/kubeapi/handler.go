@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
-	"slices"
 	"sync"
 
 	"connectrpc.com/connect/v2"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -74,6 +69,7 @@ func New(config Config) *Handler {
 // ServeHTTP implements http.Handler. Every request passes the gate of the chain.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bearerOfWebSocket(r)
+	dropOfferOfHTTP2(r.Header)
 	p := parse(r)
 	plain := edge.Plain{
 		Procedure: p.procedure(), Type: p.streamType(), Subject: p.subject(), Fail: fail,
@@ -104,7 +100,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 // serve serves an admitted request: from the cache if it can, and otherwise by passing it on.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error {
 	ctx := r.Context()
-	if isFromOtherSite(r, h.config.Origins) {
+	if origins.IsForeign(r, h.config.Origins) {
 		return apierror.Failure(metav1.StatusReasonForbidden, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin")
 	}
 	if h.config.Mode != All && !p.isRead(r.Method) {
@@ -116,8 +112,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 	}
 	err := errPassOn
 	// For a caller who asks to act as another user, the API server decides.
-	if r.Method == http.MethodGet && p.isOnObjects() && auth.ImpersonationOf(r) == nil {
-		err = h.serveCached(ctx, w, r, p)
+	if r.Method == http.MethodGet && p.isOnObjects() && !p.isUpload && auth.ImpersonationOf(r) == nil {
+		err = h.serveCached(ctx, w, r, p, resource)
 	}
 	if errors.Is(err, errPassOn) {
 		err = h.passOn(w, r, p, resource)
@@ -140,66 +136,27 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, reso
 	return h.forward.serve(ctx, w, r, p)
 }
 
-// serveCached serves a read from the cache, or returns errPassOn.
-func (h *Handler) serveCached(ctx context.Context, w http.ResponseWriter, r *http.Request, p request) error {
+// serveCached serves a read of a resource from the cache, or returns errPassOn.
+func (h *Handler) serveCached(ctx context.Context, w http.ResponseWriter, r *http.Request, p request, resource informerhub.Resource) error {
+	if p.verb == "get" && p.query.Get("resourceVersion") == "" {
+		return errPassOn // to ask for the newest version takes the API server as long as to send the object
+	}
+	read, err := h.read(ctx, r, p, resource)
+	if err != nil {
+		return err
+	}
 	if p.verb == "watch" {
-		return h.watch(ctx, w, r, p)
+		return h.watch(ctx, w, read)
 	}
 	ctx, memory := h.config.Responses.Begin(ctx)
 	defer memory.Release()
 	if p.verb == "get" {
-		return h.get(ctx, w, r, p)
+		return h.get(ctx, w, r, read)
 	}
-	return h.list(ctx, w, r, p)
-}
-
-// cached returns what a read of a collection or of an object asks for, if the service caches it. Everything that the API server would
-// reject is passed on, so that its own error is returned.
-func (h *Handler) cached(ctx context.Context, p request) (read cachedRead, err error) {
-	for name := range p.query {
-		if !slices.Contains(knownParameters, name) {
-			return read, errPassOn
-		}
-	}
-	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(p.query, metav1.SchemeGroupVersion, &read.options); err != nil {
-		return read, errPassOn
-	}
-	internalversion.SetListOptionsDefaults(&read.options, true)
-	if len(validation.ValidateListOptions(&read.options, true)) > 0 {
-		return read, errPassOn
-	}
-	if read.resource, err = h.config.Targets.Resolve(ctx, p.resourceName()); err != nil {
-		return read, passOnUnlessDone(ctx, err)
-	}
-	if read.resource.Group != p.group || read.resource.Version != p.version || read.resource.Name != p.resource {
-		return read, errPassOn
-	}
-	if p.namespace != "" && !read.resource.Namespaced {
-		return read, errPassOn
-	}
-	if read.resource, err = h.config.Targets.CachedIn(ctx, read.resource, p.namespace); err != nil || !read.resource.Cacheable() {
-		return read, passOnUnlessDone(ctx, errPassOn)
-	}
-	return read, nil
-}
-
-// knownParameters are the parameters of reads.
-var knownParameters = []string{
-	"labelSelector", "fieldSelector", "limit", "continue", "resourceVersion", "resourceVersionMatch", "watch", "allowWatchBookmarks",
-	"sendInitialEvents", "timeoutSeconds", "pretty", "fieldManager", "fieldValidation",
+	return h.list(ctx, w, r, read)
 }
 
 // Disabled is the handler of Kubernetes' API if it is off.
 func Disabled(w http.ResponseWriter, r *http.Request) {
 	writeStatus(w, r, apierror.Failure(metav1.StatusReasonNotFound, "this service does not serve Kubernetes' API (--kube-api off)"))
-}
-
-// isFromOtherSite reports whether a page of another site has sent a request. Browsers send the origin with every WebSocket.
-func isFromOtherSite(r *http.Request, allowed []string) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(allowed, origin) {
-		return false
-	}
-	from, err := url.Parse(origin)
-	return err != nil || from.Host != r.Host || origins.IsCrossSite(r)
 }

@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/access"
@@ -31,42 +29,28 @@ const (
 var errPassOn = errors.New("the request is passed on")
 
 // list writes a list from the cache, or returns errPassOn.
-func (h *Handler) list(ctx context.Context, w http.ResponseWriter, r *http.Request, p request) error {
-	read, err := h.cached(ctx, p)
+func (h *Handler) list(ctx context.Context, w http.ResponseWriter, r *http.Request, read cachedRead) error {
+	if read.options.ResourceVersion == "0" {
+		read.options.Limit = 0 // as at the API server
+	}
+	permission := access.ToList(read.resource, read.namespace, read.fieldSelector()).Requiring(true)
+	scope, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), permission)
 	if err != nil {
 		return err
 	}
-	of, ok := negotiate(r, read.resource, true)
-	if !ok {
-		return errPassOn
-	}
-	options := read.options
-	if options.ResourceVersion == "0" {
-		options.Limit = 0 // as at the API server
-	}
-	scope, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), access.ToList(read.resource, p.namespace, read.fieldSelector()).Requiring(true))
+	cache, selection, err := h.open(ctx, read, permission, scope)
 	if err != nil {
 		return err
 	}
-	cache, err := h.cacheFor(ctx, access.ToList(read.resource, p.namespace, ""), scope)
-	if err != nil {
-		return err
-	}
-	selection, err := cache.Select(ctx, informerhub.Query{
-		Namespace: p.namespace, LabelSelector: read.labelSelector(), FieldSelector: read.fieldSelector(),
-	})
-	if err != nil {
-		return errPassOn // the API server says what is wrong
-	}
-	page, err := h.page(ctx, cache, selection, p.namespace, options)
+	page, err := pageOf(ctx, cache, selection, read)
 	if err != nil {
 		return err
 	}
 	page.recheck = func() error {
-		_, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), access.ToList(read.resource, p.namespace, read.fieldSelector()).Requiring(true))
+		_, err := h.config.Permissions.Scope(ctx, call.IdentityFrom(ctx), permission)
 		return err
 	}
-	return h.writeList(ctx, w, r, encoder{read.resource, of}, page)
+	return h.writeList(ctx, w, r, read.encoder(), page)
 }
 
 // page is a page of a list.
@@ -79,21 +63,20 @@ type page struct {
 // recheckInterval is the interval at which the permission for a list is checked again while the client reads it.
 const recheckInterval = 10 * time.Second
 
-// page returns the page of a list that the options name.
-func (h *Handler) page(
-	ctx context.Context, cache *informerhub.Cache, selection *informerhub.Selection, namespace string, options internalversion.ListOptions,
-) (page, error) {
-	snapshot, start, err := h.snapshot(ctx, cache, selection, options)
+// pageOf returns the page of a list that a read names.
+func pageOf(ctx context.Context, cache *informerhub.Cache, selection *informerhub.Selection, read cachedRead) (page, error) {
+	limit := read.options.Limit
+	snapshot, start, err := snapshotOf(ctx, cache, selection, read)
 	if err != nil {
 		return page{}, err
 	}
 	objects, version := snapshot.Objects, snapshot.ResourceVersion
-	if options.Limit <= 0 && start == "" {
+	if limit <= 0 && start == "" {
 		return page{objects: inKeyOrder(objects), meta: listMeta{version: version}}, nil
 	}
 
 	// The objects of a page that is not the only one are those at the version of the token.
-	if start == "" && int64(len(objects)) > options.Limit {
+	if start == "" && int64(len(objects)) > limit {
 		version = snapshot.Position.Version
 		if snapshot, err = cache.ListAt(ctx, selection, informerhub.Position{Version: version}); err != nil {
 			return page{}, errPassOn
@@ -101,43 +84,30 @@ func (h *Handler) page(
 		objects = snapshot.Objects
 	}
 	objects = inKeyOrder(objects)
-	first := sort.Search(len(objects), func(i int) bool { return keyIn(objects[i], namespace) >= start })
+	first := sort.Search(len(objects), func(i int) bool { return keyIn(objects[i], read.namespace) >= start })
 	objects = objects[first:]
 	of := page{objects: objects, meta: listMeta{version: version}}
-	if options.Limit > 0 && int64(len(objects)) > options.Limit {
-		of.objects = objects[:options.Limit]
-		token, ok := tokenBehind(of.objects[len(of.objects)-1], version, namespace)
+	if limit > 0 && int64(len(objects)) > limit {
+		of.objects = objects[:limit]
+		token, ok := tokenBehind(of.objects[len(of.objects)-1], version, read.namespace)
 		if !ok {
 			return page{}, errPassOn
 		}
 		of.meta.next = token
-		if isEmpty(options) {
-			left := int64(len(objects)) - options.Limit
+		if !read.hasSelector() {
+			left := int64(len(objects)) - limit
 			of.meta.remaining = &left
 		}
 	}
 	return of, nil
 }
 
-// isOfOneName reports whether a list selects the object of one name.
-func isOfOneName(options internalversion.ListOptions) bool {
-	if options.FieldSelector == nil {
-		return false
-	}
-	_, ok := options.FieldSelector.RequiresExactMatch("metadata.name")
-	return ok
-}
-
-// isEmpty reports whether a list has no selector. The API server counts the remaining objects only then.
-func isEmpty(options internalversion.ListOptions) bool {
-	return (options.LabelSelector == nil || options.LabelSelector.Empty()) && (options.FieldSelector == nil || options.FieldSelector.Empty())
-}
-
-// snapshot returns the objects of a list at the version that its options require, and the key that the page starts at. The version
+// snapshotOf returns the objects of a list at the version that its options require, and the key that the page starts at. The version
 // of the snapshot is at least that of the request. It returns errPassOn if only the API server has it.
-func (h *Handler) snapshot(
-	ctx context.Context, cache *informerhub.Cache, selection *informerhub.Selection, options internalversion.ListOptions,
+func snapshotOf(
+	ctx context.Context, cache *informerhub.Cache, selection *informerhub.Selection, read cachedRead,
 ) (snapshot informerhub.Snapshot, start string, err error) {
+	options := read.options
 	version, exact := options.ResourceVersion, false
 	switch {
 	case options.Continue != "":
@@ -155,7 +125,7 @@ func (h *Handler) snapshot(
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact, options.ResourceVersionMatch == "" && options.Limit > 0:
 		exact = true
 	}
-	if exact && isOfOneName(options) {
+	if exact && read.isOfOneName() {
 		return snapshot, "", errPassOn // the API server reads one object, at any version
 	}
 	if version != "" {
@@ -275,34 +245,4 @@ func sizeOf(objects []*informerhub.Object) (size int) {
 		size += o.Size()
 	}
 	return size
-}
-
-// cachedRead is a read that the cache can answer.
-type cachedRead struct {
-	resource informerhub.Resource
-	options  internalversion.ListOptions
-}
-
-func (r cachedRead) labelSelector() string {
-	if r.options.LabelSelector == nil {
-		return ""
-	}
-	return r.options.LabelSelector.String()
-}
-
-func (r cachedRead) fieldSelector() string {
-	if r.options.FieldSelector == nil {
-		return ""
-	}
-	return r.options.FieldSelector.String()
-}
-
-// cacheFor returns the cache of a read that the caller has the permission for, and errPassOn if the service has none of all that the
-// read names.
-func (h *Handler) cacheFor(ctx context.Context, read access.Request, scope auth.Namespaces) (*informerhub.Cache, error) {
-	if !scope.All || scope.Selected != "" {
-		return nil, errPassOn
-	}
-	cache, err := access.Cache(ctx, h.config.Hub, read, scope)
-	return cache, passOnUnlessDone(ctx, err)
 }

@@ -33,6 +33,16 @@ func parse(r *http.Request) request {
 	return p
 }
 
+// dropOfferOfHTTP2 removes the offer of HTTP/2 without TLS that some clients make in every request. It is about the connection to the
+// service, and no connection into a container.
+func dropOfferOfHTTP2(header http.Header) {
+	if strings.EqualFold(header.Get("Upgrade"), "h2c") {
+		header.Del("Upgrade")
+		header.Del("Connection")
+		header.Del("HTTP2-Settings")
+	}
+}
+
 func parsePath(r *http.Request) request {
 	if r.URL.RawPath != "" {
 		return request{isUnclear: true}

@@ -123,6 +123,17 @@ func TestRequest_WithAnUpgradeIsNoRead(t *testing.T) {
 }
 
 // FuzzParse checks that whatever is taken for a read of objects has names that are whole segments of the path.
+func TestRequest_WithAnOfferOfHTTP2IsARead(t *testing.T) {
+	r := requestOf(t, "GET /api/v1/namespaces/a/pods/b")
+	r.Header.Set("Connection", "Upgrade, HTTP2-Settings")
+	r.Header.Set("Upgrade", "h2c")
+	r.Header.Set("HTTP2-Settings", "AAMAAABkAAQAAP__")
+	dropOfferOfHTTP2(r.Header)
+	if got := parse(r); got.isUpload || len(r.Header) > 0 {
+		t.Errorf("parsed as %+v, with the headers %v", got, r.Header)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("/api/v1/namespaces/a/pods/b", "watch=1")
 	f.Add("/apis/apps/v1/namespaces/a/deployments", "limit=1")

@@ -38,28 +38,15 @@ const (
 )
 
 // watch serves a watch from the cache, or returns errPassOn.
-func (h *Handler) watch(ctx context.Context, w http.ResponseWriter, r *http.Request, p request) error {
-	read, err := h.cached(ctx, p)
+func (h *Handler) watch(ctx context.Context, w http.ResponseWriter, read cachedRead) error {
+	permission := access.ToWatchAlone(read.resource, read.namespace, read.fieldSelector())
+	lease, err := h.config.Leases.Grant(ctx, permission)
 	if err != nil {
 		return err
 	}
-	of, ok := negotiate(r, read.resource, false)
-	if !ok || r.Header.Get("Upgrade") != "" {
-		return errPassOn
-	}
-	lease, err := h.config.Leases.Grant(ctx, access.ToWatchAlone(read.resource, p.namespace, read.fieldSelector()))
+	cache, selection, err := h.open(ctx, read, permission, lease.Scope)
 	if err != nil {
 		return err
-	}
-	cache, err := h.cacheFor(ctx, access.ToWatchAlone(read.resource, p.namespace, ""), lease.Scope)
-	if err != nil {
-		return err
-	}
-	selection, err := cache.Select(ctx, informerhub.Query{
-		Namespace: p.namespace, LabelSelector: read.labelSelector(), FieldSelector: read.fieldSelector(),
-	})
-	if err != nil {
-		return errPassOn
 	}
 	begin, err := beginOf(ctx, cache, read.options)
 	if err != nil {
@@ -68,7 +55,7 @@ func (h *Handler) watch(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	ctx, open, end := h.config.Streams.Begin(ctx, 1)
 	defer end()
 	s := &watchStream{
-		w: w, encoder: encoder{read.resource, of}, begin: begin, lease: lease, part: &streamlife.StreamPart{Stream: open},
+		w: w, encoder: read.encoder(), begin: begin, lease: lease, part: &streamlife.StreamPart{Stream: open},
 		memory: h.sending, sent: h.config.Metrics.SentMessages(read.resource.String()),
 	}
 	s.memory.Caller = call.CallerKey(call.IdentityFrom(ctx))

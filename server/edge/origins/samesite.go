@@ -2,6 +2,7 @@ package origins
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 )
 
@@ -48,4 +49,15 @@ func IsCrossSite(r *http.Request) bool {
 
 func isListed(origins []string, r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "cors" && slices.Contains(origins, r.Header.Get("Origin"))
+}
+
+// IsForeign reports whether a page of an origin that is neither this service's nor listed has sent a request. Unlike API, it compares the
+// Origin header itself, for requests that open a connection: browsers send the header with every WebSocket, and apply no CORS to it.
+func IsForeign(r *http.Request, listed []string) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(listed, origin) {
+		return false
+	}
+	from, err := url.Parse(origin)
+	return err != nil || from.Host != r.Host || IsCrossSite(r)
 }
