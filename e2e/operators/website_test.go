@@ -3,6 +3,7 @@ package operators_test
 import (
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,7 +80,7 @@ func defineWebsites(t *testing.T) {
 			}},
 		},
 	}}
-	if _, err := kit.Cluster(t).Dynamic.Resource(kit.CRDResource).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+	if _, err := kit.Cluster(t).Dynamic.Resource(kit.CRDResource).Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	kit.Eventually(ctx, t, "Websites are served", func() error {
