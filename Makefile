@@ -90,8 +90,13 @@ bin/grpcurl: tools/go.mod tools/go.sum
 	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
 	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
-# The runtimes of JavaScript in which a test runs the TypeScript client, as far as they exist for this
-# machine.
+# Helm, of the version whose library the tests of the chart use.
+bin/helm: e2e/deploy/go.mod e2e/deploy/go.sum
+	$(say) 'helm: the program that installs the chart (the first time this takes some minutes)'
+	@cd e2e/deploy && $(GO) build -trimpath -o ../../$@ helm.sh/helm/v3/cmd/helm
+
+# The runtimes of JavaScript in which tests run the TypeScript client and the official client, as far as they exist for
+# this machine.
 .cache/runtimes/.installed: tools/runtimes/install.sh tools/runtimes/package.json tools/runtimes/package-lock.json
 	$(say) 'e2e: install Node.js 20 and 22, Deno and Bun for a test of the TypeScript client'
 	@NPM='$(NPM)' sh tools/runtimes/install.sh $(@D)
@@ -111,12 +116,12 @@ E2E_RACE ?=
 
 # Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
-e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
+e2e-programs: build bin/grpcurl bin/helm bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) build -o bin/docs-watch ./docs/snippets/go/watch
 	@$(GO) list $(E2E_RACE) -test -export $(E2E_PACKAGES) >/dev/null
 	@$(GO) list -race -test -export ./auth $(WITH_RACE) >/dev/null
-	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) list $(E2E_RACE) -test -export ./... >/dev/null) || exit 1; done
+	@for module in e2e/deploy e2e/monitoring e2e/operators; do (cd $$module && $(GO) list $(E2E_RACE) -test -export ./... >/dev/null) || exit 1; done
 
 # What an image of this checkout says of its source.
 REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
@@ -196,7 +201,7 @@ check-proto: clients/node_modules/.installed .venv/.installed
 check-go: vet-go test-go
 
 # The other Go modules, except for that of the control plane, whose build has flags of its own.
-MODULES = e2e/deploy e2e/monitoring e2e/issuer tools/release
+MODULES = e2e/deploy e2e/monitoring e2e/operators e2e/issuer tools/release
 ERRCHECK = errcheck -exclude $(CURDIR)/tools/errcheck.txt
 # What runs for callers, and must end with their calls; not what tests share.
 SERVICE_PACKAGES = $$($(GO) list ./auth/... ./cmd/... ./informerhub/... ./internal/... ./server/... | grep -v 'test$$')
@@ -309,6 +314,8 @@ e2e-others:
 	@$(TEST_E2E) -race -timeout $(call minutes,10) -run '^TestReal' ./auth
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,20) ./...
+	$(say) 'e2e: an operator that is built with controller-runtime'
+	@cd e2e/operators && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,10) .
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
 	@cd e2e/monitoring && $(TEST_E2E) $(E2E_RACE) -timeout $(call minutes,10) ./alerts
 
