@@ -112,16 +112,16 @@ export class PortForward {
       const remote = await this.#connect(AbortSignal.any([leaving.signal, this.#closing.signal]));
       await exchange(local, remote);
     } catch (error) {
-      const isLeft = leaving.signal.aborted || this.#closing.signal.aborted;
+      if (leaving.signal.aborted || this.#closing.signal.aborted) return;
       local.resetAndDestroy();
-      if (!isLeft) this.#onError(KubeconnectError.from(error));
+      this.#onError(KubeconnectError.from(error));
     }
   }
 }
 
 /**
  * Copies in both directions until one of both sides has ended the connection. Rejects with the error of
- * the pod's side.
+ * the pod's side, and leaves the local connection open then.
  */
 async function exchange(local: Socket, remote: PortStream): Promise<void> {
   let isEndedHere = false as boolean;
@@ -136,15 +136,12 @@ async function exchange(local: Socket, remote: PortStream): Promise<void> {
     }
     await ended(local);
   } catch (error) {
-    if (!isEndedHere) {
-      local.resetAndDestroy();
-      throw error;
-    }
+    if (!isEndedHere && !local.destroyed) throw error;
   } finally {
     remote.close();
-    local.destroy();
-    await uploading;
   }
+  local.destroy();
+  await uploading;
 }
 
 /** Sends what a program sends, and returns whether it has ended its connection. */
