@@ -64,7 +64,10 @@ suite("an archive", () => {
     await writeFile(join(source, "empty"), "");
     await symlink("run.sh", join(source, "link"));
     const archive = join(folder, "packed.tar");
-    await pipeline(pack(source, "top", (path) => assert.fail(path)), createWriteStream(archive));
+    await pipeline(
+      pack(source, "top", (path) => assert.fail(path)),
+      createWriteStream(archive),
+    );
     const listed = execFileSync("tar", ["-tf", archive], { encoding: "utf8" }).split("\n");
     assert.ok(listed.includes("top/link") && listed.includes("top/run.sh"), listed.join());
     await mkdir(join(folder, "by-tar"));

@@ -2,7 +2,7 @@ import type { StreamRequest } from "./request.js";
 
 /** A WebSocket into a container. One reader and one writer may use it at a time. */
 export interface ContainerSocket {
-  /** The ID with which the service logs the connection; empty if the runtime does not tell it. */
+  /** The ID with which the service logs the connection; empty if the runtime does not have it. */
   readonly requestId: string;
   /**
    * Sends a message, and waits while too many bytes are unsent. Returns false if the other side has

@@ -105,7 +105,7 @@ function isOpened(socket: WebSocket, signal: AbortSignal): Promise<boolean> {
 }
 
 /**
- * Returns why a WebSocket could not be opened, which this API does not tell. The same request without
+ * Returns why a WebSocket could not be opened, which this API does not report. The same request without
  * the upgrade is rejected in the same way, and runs nothing: an API server that would accept it
  * requires the upgrade.
  */

@@ -4,7 +4,7 @@ import "@xterm/xterm/css/xterm.css";
 import type { Size } from "./shell.js";
 import { styledDocument, withStyledElements } from "./styles.js";
 
-/** What a screen tells its shell. */
+/** What a screen reports to its shell. */
 export interface ScreenListener {
   readonly onInput: (text: string) => void;
   readonly onResize: (size: Size) => void;

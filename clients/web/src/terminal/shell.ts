@@ -20,7 +20,7 @@ export type ShellState =
   | { readonly is: "ended"; readonly exitCode: number }
   | { readonly is: "failed"; readonly message: string };
 
-/** What a shell tells a terminal. */
+/** What a shell reports to a terminal. */
 export interface ShellListener {
   readonly onState: (state: ShellState) => void;
   /** Shows output, and resolves when that has been shown: until then no more is read. */

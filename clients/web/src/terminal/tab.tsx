@@ -5,6 +5,7 @@ import { containersOf } from "../model/containernames.js";
 import { useSession } from "../session/session.js";
 import { Button } from "../ui/button.js";
 import { Empty } from "../ui/notice.js";
+import ui from "../ui/ui.module.css";
 import { Screen } from "./screen.js";
 import { Shell, type ContainerName, type ShellState } from "./shell.js";
 import styles from "./terminal.module.css";
@@ -62,6 +63,7 @@ function TerminalOf({
         <label className={styles.choice}>
           <span>Container</span>
           <select
+            className={ui.field}
             value={of.container}
             onChange={({ target }) => {
               onChoose(target.value);
