@@ -23,6 +23,7 @@ import type { OpenSocket } from "./socket.js";
 import { webSockets } from "./websocket.js";
 
 export * from "./exports.js";
+export type { OnSkipped } from "./archive.js";
 export { CopyError } from "./copyerror.js";
 export { PortForward, type PortForwardOptions } from "./portforward.js";
 
