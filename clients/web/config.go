@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// configPath is the URL path of the configuration. The page reads it when a user must sign in.
+// configPath is the URL path of the configuration. The page reads it when a user must sign in, and for pods.
 const configPath = "/console.json"
 
 // Config is the configuration of the page. It contains nothing secret: everyone who reaches the
@@ -13,6 +13,8 @@ const configPath = "/console.json"
 type Config struct {
 	// Issuer is the OpenID issuer that users can sign in with; nil if there is none.
 	Issuer *Issuer `json:"issuer,omitempty"`
+	// Terminal is whether the page offers terminals in containers: whether the service passes on connections into them.
+	Terminal bool `json:"terminal,omitempty"`
 }
 
 // Issuer is an OpenID issuer. The page discovers its endpoints; the service does not connect to it.
@@ -30,7 +32,7 @@ type Issuer struct {
 func (c Config) encode() []byte {
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // it contains only strings
+		panic(err) // it contains only strings and booleans
 	}
 	return text
 }

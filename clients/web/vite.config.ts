@@ -20,6 +20,7 @@ export default defineConfig({
     proxy: {
       "^/kubeconnect\\.v1\\..*": { target: service, headers: { origin: service } },
       "/console.json": service,
+      "^/api/.*": { target: service, ws: true, headers: { origin: service } },
     },
   },
   test: {

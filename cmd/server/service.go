@@ -31,6 +31,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge/observe"
 	"github.com/kubeconnect/kubeconnect/server/edge/origins"
 	"github.com/kubeconnect/kubeconnect/server/edge/streamlife"
+	"github.com/kubeconnect/kubeconnect/server/kubeapi"
 )
 
 // service has the parts of the service that the settings select. None of them runs before start.
@@ -159,7 +160,9 @@ func (s *service) newHandler(c server.Config) http.Handler {
 	c.Edge.Limits = s.settings.Limits
 	c.Edge.Metrics = s.metrics
 	c.Edge.Usage = s.usage
-	c.Console = web.Handler(s.settings.OIDC.Console())
+	console := s.settings.OIDC.Console()
+	console.Terminal = s.settings.KubeAPI == kubeapi.All
+	c.Console = web.Handler(console)
 	c.Edge.CORSOrigins = s.settings.CORSOrigins
 	c.KubeAPI = s.settings.KubeAPI
 	c.Edge.Replica = replicaName()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
 
 // containersStep is a step of a program that connects to containers.
@@ -39,38 +40,46 @@ func TestPython_ConnectsToContainers(t *testing.T) {
 	for _, way := range []string{"threads", "asyncio"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			pods := kit.NewLoggingPods(t)
-			log := pods.Start("one", nil, "main")[0]
-			pods.Kubelet.Listen(pods.Namespace, "one", 7, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
-			startOnLostNode(t, pods, "lost")
-			account := kit.NewAccount(pods.Ctx, t, pods.Namespace, "robot")
-			account.GrantIn(pods.Namespace, "operator", rbacv1.PolicyRule{
-				Verbs: []string{"create", "get"}, APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"},
-			})
-			folder := t.TempDir()
-			writeSources(t, folder)
-			token := filepath.Join(folder, "token")
-			if err := os.WriteFile(token, []byte(account.Token()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			pods, log := startContainers(t)
+			folder, token := containerFiles(t, pods)
 			command := append(kit.PythonProgram(t, "python", "containers.py"), way)
 			caller := startProgram(t, command, service.Address, served.CertFile, token, plain.Address, pods.Namespace, folder)
 			caller.wantCommands(pods.Ctx)
 			caller.wantCopies(pods)
-			kit.Eventually(pods.Ctx, t, "the container has its input", func() error {
-				if input := pods.Kubelet.Container(pods.Namespace, "one", "main").Input(); input != "typed\n" {
-					return fmt.Errorf("its input is %q", input)
-				}
-				return nil
-			})
-			log.Write("written\n")
-			log.End()
-			caller.wantContainersStep(pods.Ctx, "attached", containersStep{Stdout: "written\n"})
+			caller.wantAttached(pods, log)
+			caller.wantForwarded(pods.Ctx)
 			caller.wantPorts(pods.Ctx)
+			caller.wantRefusedLocally(pods.Ctx)
 			caller.wantContainerErrors(pods.Ctx, t, service)
 			caller.Ends(pods.Ctx)
 		})
 	}
+}
+
+// startContainers starts the pod "one", at whose port 7 an echo listens, and "lost" on a node that is unreachable.
+func startContainers(t *testing.T) (*kit.LoggingPods, *kubelet.Log) {
+	t.Helper()
+	pods := kit.NewLoggingPods(t)
+	log := pods.Start("one", nil, "main")[0]
+	pods.Kubelet.Listen(pods.Namespace, "one", 7, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	startOnLostNode(t, pods, "lost")
+	return pods, log
+}
+
+// containerFiles returns a folder with the files to copy, and a file with the token of a caller who may connect to the containers.
+func containerFiles(t *testing.T, pods *kit.LoggingPods) (folder, token string) {
+	t.Helper()
+	account := kit.NewAccount(pods.Ctx, t, pods.Namespace, "robot")
+	account.GrantIn(pods.Namespace, "operator", rbacv1.PolicyRule{
+		Verbs: []string{"create", "get"}, APIGroups: []string{""}, Resources: []string{"pods/exec", "pods/attach", "pods/portforward"},
+	})
+	folder = t.TempDir()
+	writeSources(t, folder)
+	token = filepath.Join(folder, "token")
+	if err := os.WriteFile(token, []byte(account.Token()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder, token
 }
 
 // startOnLostNode creates a pod on a node whose kubelet cannot be reached.
@@ -156,15 +165,37 @@ func (p program) wantCopies(pods *kit.LoggingPods) {
 	}
 }
 
-func (p program) wantPorts(ctx context.Context) {
+// wantAttached ends the main process when it has the input of an attached client.
+func (p program) wantAttached(pods *kit.LoggingPods, log *kubelet.Log) {
+	p.t.Helper()
+	kit.Eventually(pods.Ctx, p.t, "the container has its input", func() error {
+		if input := pods.Kubelet.Container(pods.Namespace, "one", "main").Input(); input != "typed\n" {
+			return fmt.Errorf("its input is %q", input)
+		}
+		return nil
+	})
+	log.Write("written\n")
+	log.End()
+	p.wantContainersStep(pods.Ctx, "attached", containersStep{Stdout: "written\n"})
+}
+
+func (p program) wantForwarded(ctx context.Context) {
 	p.t.Helper()
 	var forwarded containersStep
 	p.Step(ctx, "forwarded", &forwarded)
 	if forwarded.Text != "0\n0\n1\n1\n2\n2\n" || !strings.HasPrefix(forwarded.Address, "127.0.0.1:") {
 		p.t.Errorf("forwarded %+v", forwarded)
 	}
+}
+
+func (p program) wantPorts(ctx context.Context) {
+	p.t.Helper()
 	p.wantContainersStep(ctx, "streamed", containersStep{Same: true})
 	p.wantContainerError(ctx, "refused", "Unavailable", "", "port 8 of the pod", "connection refused")
+}
+
+func (p program) wantRefusedLocally(ctx context.Context) {
+	p.t.Helper()
 	var closed containersStep
 	p.Step(ctx, "closed connection", &closed)
 	if closed.Text != "reset" || !strings.Contains(closed.Message, "connection refused") {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestConsole_LoadsFewScriptsAtFirst bounds the scripts of the first page, and checks that the
-// editor, the graph and the charts are not among them.
+// editor, the graph, the charts and the terminal are not among them.
 func TestConsole_LoadsFewScriptsAtFirst(t *testing.T) {
 	t.Parallel()
 	const limit = 200 << 10 // bytes, compressed

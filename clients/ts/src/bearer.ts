@@ -14,19 +14,7 @@ export type BearerToken = string | (() => string | Promise<string>);
  * another host in plain text, or is malformed. Errors never contain the token.
  */
 export function bearer(address: string, token: BearerToken): Interceptor {
-  rejectPlainText(new URL(address));
-  if (typeof token === "string") rejectMalformed(token);
-  const current = async (): Promise<string> => {
-    if (typeof token === "string") return token;
-    try {
-      const value = await token();
-      rejectMalformed(value);
-      return value;
-    } catch (error) {
-      const message = `cannot get a token: ${error instanceof Error ? error.message : String(error)}`;
-      throw new ConnectError(message, Code.Unauthenticated, undefined, undefined, error);
-    }
-  };
+  const current = tokenSource(address, token);
   return (next) => async (request) => {
     const value = await current();
     request.header.set("Authorization", `Bearer ${value}`);
@@ -38,6 +26,26 @@ export function bearer(address: string, token: BearerToken): Interceptor {
       if (fresh === value) throw error;
       request.header.set("Authorization", `Bearer ${fresh}`);
       return next(request);
+    }
+  };
+}
+
+/**
+ * Returns a function that returns the token to send to an address, and rejects if there is none. Throws
+ * as `bearer` does.
+ */
+export function tokenSource(address: string, token: BearerToken): () => Promise<string> {
+  rejectPlainText(new URL(address));
+  if (typeof token === "string") rejectMalformed(token);
+  return async () => {
+    if (typeof token === "string") return token;
+    try {
+      const value = await token();
+      rejectMalformed(value);
+      return value;
+    } catch (error) {
+      const message = `cannot get a token: ${error instanceof Error ? error.message : String(error)}`;
+      throw new ConnectError(message, Code.Unauthenticated, undefined, undefined, error);
     }
   };
 }

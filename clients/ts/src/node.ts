@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { readFile } from "node:fs/promises";
 import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -13,6 +12,7 @@ import { bearer, isRenewable, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { grpcTransport } from "./grpctransport.js";
 import { NodeSession, streamWindow } from "./nodesession.js";
+import { tokenOf } from "./nodetoken.js";
 import { NodeTransport } from "./nodetransport.js";
 import { retryRefused } from "./refused.js";
 import { retryReads } from "./retryreads.js";
@@ -100,10 +100,3 @@ const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 };
 const sessionOptions = {
   settings: { maxHeaderListSize: 1 << 20, initialWindowSize: streamWindow },
 };
-
-function tokenOf({ token, tokenFile }: NodeOptions): BearerToken | undefined {
-  if (tokenFile === undefined) return token;
-  if (token !== undefined)
-    throw new TypeError("token and tokenFile are mutually exclusive: pass one of them");
-  return async () => (await readFile(tokenFile, "utf8")).trim();
-}

@@ -40,13 +40,15 @@ suite("the package of npm pack", () => {
       import { connect } from "@kubeconnect/client/node";
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
+      import { connectContainers } from "@kubeconnect/client/containers/node";
+      import { connectContainers as containersOfWeb } from "@kubeconnect/client/containers/web";
       import { useList } from "@kubeconnect/client/react";
       import { parseQuantity } from "@kubeconnect/client/helpers";
-      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, useList, parseQuantity]) console.log(typeof value);
+      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, connectContainers, containersOfWeb, useList, parseQuantity]) console.log(typeof value);
       console.log(ResourceService.typeName);`;
     writeFileSync(join(fresh, "program.mjs"), program);
     const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");
-    const functions = Array<string>(7).fill("function");
+    const functions = Array<string>(9).fill("function");
     assert.deepEqual(printed, [...functions, "kubeconnect.v1.ResourceService"]);
   });
 
@@ -55,12 +57,14 @@ suite("the package of npm pack", () => {
       import { connect } from "@kubeconnect/client/node";
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
+      import { connectContainers } from "@kubeconnect/client/containers/node";
+      import { connectContainers as containersOfWeb } from "@kubeconnect/client/containers/web";
       import type { Pod } from "@kubeconnect/client/k8s/core/v1";
       const client = connect("http://localhost:8080");
       const pod: Promise<Pod> = client.get("pods", { name: "a" }).then((pod) => pod.value);
       // @ts-expect-error: the name of a pod is not a number
       const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
-      void [pod, wrong, connectWeb, ResourceService];`;
+      void [pod, wrong, connectWeb, connectContainers, containersOfWeb, ResourceService];`;
     compile(fresh, program, ["es2022"]); // a program for Node.js usually has no types of browsers
   });
 

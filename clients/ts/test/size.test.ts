@@ -19,6 +19,8 @@ const bounds = new Map([
   ["./node", 70_500],
   ["./web ./react", 55_000],
   ["./helpers", 3_000],
+  ["./web ./containers/web", 56_000],
+  ["./node ./containers/node", 82_000],
 ]);
 
 suite("the gzipped size of", () => {
@@ -40,7 +42,7 @@ async function bundle(entries: readonly string[]): Promise<Uint8Array> {
       contents: names.map((name) => `export * from "./src/${name}.ts";`).join("\n"),
       resolveDir: fileURLToPath(new URL("..", import.meta.url)),
     },
-    external: ["react", "react/jsx-runtime"],
+    external: ["react", "react/jsx-runtime", "ws"],
     platform: names.includes("node") ? "node" : "browser",
     bundle: true,
     minify: true,

@@ -9,7 +9,8 @@ import { noteRow } from "../src/logs/row.js";
 import { Finder, nextMatch, partsOf } from "../src/logs/search.js";
 import { defaultSettings, queryOf } from "../src/logs/settings.js";
 import { colorsOf, fileText, labelsOf, nameColumns } from "../src/logs/sources.js";
-import { containersOf, podsOfSearch } from "../src/logs/target.js";
+import { podsOfSearch } from "../src/logs/target.js";
+import { containersOf } from "../src/model/containernames.js";
 
 describe("levelOf", () => {
   test.each([

@@ -9,7 +9,7 @@ const floors = [
   ["model"],
   ["ui"],
   ["session"],
-  ["events", "logs", "overview", "relations", "yaml"],
+  ["events", "logs", "overview", "relations", "terminal", "yaml"],
   ["actions", "history"],
   ["object", "palette", "table"],
   ["shell"],

@@ -11,7 +11,12 @@ import { untilHealth } from "./console.mjs";
 const [address, namespace, configMap] = process.argv.slice(2);
 
 /** Texts in the sources of the libraries that are loaded when they are needed. */
-const libraries = { codemirror: "cm-editor", uplot: "u-legend", dagre: "nestingRoot" };
+const libraries = {
+  codemirror: "cm-editor",
+  uplot: "u-legend",
+  dagre: "nestingRoot",
+  xterm: "xterm-helpers",
+};
 
 await withPage(`${address}/favicon.svg`, async (page) => {
   const responses = [];

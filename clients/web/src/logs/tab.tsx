@@ -1,9 +1,10 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { useList } from "@kubeconnect/client/react";
 import { getRouteApi } from "@tanstack/react-router";
+import { containersOf } from "../model/containernames.js";
 import { resourceName } from "../model/resource.js";
 import { Empty } from "../ui/notice.js";
-import { containersOf, podsOf } from "./target.js";
+import { podsOf } from "./target.js";
 import { LogView } from "./view.js";
 
 const route = getRouteApi("/o/$resource/$namespace/$name");

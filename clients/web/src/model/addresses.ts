@@ -23,12 +23,20 @@ export interface TableSearch extends AppSearch {
 export type TableChange = Partial<Record<keyof TableSearch, string | undefined>>;
 
 /** The parts of the page of one object. */
-export const objectTabs = ["summary", "yaml", "events", "logs", "relations", "history"] as const;
+export const objectTabs = [
+  "summary",
+  "yaml",
+  "events",
+  "logs",
+  "terminal",
+  "relations",
+  "history",
+] as const;
 export type ObjectTab = (typeof objectTabs)[number];
 
 export interface ObjectSearch extends AppSearch {
   readonly tab?: ObjectTab;
-  /** The container whose log is shown. */
+  /** The container whose log or terminal is shown. */
   readonly container?: string;
 }
 

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, type KeyboardEvent } from "react";
 import { objectTabs, type ObjectTab } from "../model/addresses.js";
 import { resourceName } from "../model/resource.js";
+import { useMayExec } from "../session/terminals.js";
 import type { Related, Summary } from "../model/summary/types.js";
 import styles from "./object.module.css";
 import { SummaryTab } from "./summarytab.js";
@@ -10,6 +11,9 @@ import { SummaryTab } from "./summarytab.js";
 const YamlTab = lazy(async () => ({ default: (await import("../yaml/tab.js")).YamlTab }));
 const EventsTab = lazy(async () => ({ default: (await import("../events/tab.js")).EventsTab }));
 const LogsTab = lazy(async () => ({ default: (await import("../logs/tab.js")).PodLogsTab }));
+const TerminalTab = lazy(async () => ({
+  default: (await import("../terminal/tab.js")).TerminalTab,
+}));
 const RelationsTab = lazy(async () => ({
   default: (await import("../relations/tab.js")).RelationsTab,
 }));
@@ -22,6 +26,7 @@ const labels: Record<ObjectTab, string> = {
   yaml: "YAML",
   events: "Events",
   logs: "Logs",
+  terminal: "Terminal",
   relations: "Relations",
   history: "History",
 };
@@ -44,11 +49,22 @@ interface Props {
   readonly isDeleted: boolean;
 }
 
+function nameOf({ namespace, name }: KubeObject): { namespace: string; name: string } {
+  return { namespace, name };
+}
+
 /** The parts of the page. Each has an address. */
 export function Tabs(props: Props) {
   const { tab = "summary" } = route.useSearch();
-  const hasLogs = withLogs.has(resourceName(props.object.resource));
-  const tabs = objectTabs.filter((each) => each !== "logs" || hasLogs);
+  const { object, isDeleted } = props;
+  const resource = resourceName(object.resource);
+  const mayExec = useMayExec(resource === "pods" ? nameOf(object) : undefined);
+  // A terminal remains until its pod is deleted: it says itself that its connection has ended.
+  const hidden: Partial<Record<ObjectTab, boolean>> = {
+    logs: !withLogs.has(resource),
+    terminal: !mayExec || (isDeleted && tab !== "terminal"),
+  };
+  const tabs = objectTabs.filter((each) => hidden[each] !== true);
   const shown = tabs.includes(tab) ? tab : "summary";
   const id = useId();
   return (
@@ -79,6 +95,8 @@ function Panel({ tab, object, summary, related, isDeleted }: Props & { readonly 
       return <EventsTab object={object} />;
     case "logs":
       return <LogsTab object={object} />;
+    case "terminal":
+      return <TerminalTab key={object.uid} object={object} isDeleted={isDeleted} />;
     case "relations":
       return <RelationsTab object={object} />;
     case "history":

@@ -1,17 +1,10 @@
-/** An OpenID issuer that users can sign in with. */
-export interface Issuer {
-  readonly url: string;
-  /** Identifies the console at the issuer. */
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-}
+import { loadConfig, type Issuer } from "./config.js";
+
+export type { Issuer } from "./config.js";
 
 /** Returns the issuer that the service is configured with, or undefined. */
 export async function loadIssuer(): Promise<Issuer | undefined> {
-  const response = await fetch("/console.json");
-  if (!response.ok) throw new Error(`the service responded with ${response.status}`);
-  const { issuer } = (await response.json()) as { readonly issuer?: Issuer };
-  return issuer;
+  return (await loadConfig()).issuer;
 }
 
 /** Returns the name that users know the issuer by. */

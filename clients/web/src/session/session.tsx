@@ -1,4 +1,5 @@
 import { Code, KubeconnectError, type Client, type Identity } from "@kubeconnect/client";
+import type { Containers } from "@kubeconnect/client/containers/web";
 import { connect as connectTo, type WebOptions } from "@kubeconnect/client/web";
 import { KubeconnectProvider } from "@kubeconnect/client/react";
 import {
@@ -28,6 +29,8 @@ export interface Session {
   /** Forgets the token, and asks for another one. */
   readonly signOut: () => void;
   readonly connect: Connect;
+  /** Loads and creates a client of the containers, with the token. Needs no `this`. */
+  readonly connectContainers: () => Promise<Containers>;
 }
 
 /** Creates a client of the service. Without a token, the client sends none. */
@@ -162,8 +165,19 @@ function SignedInSession({
         setState({ is: "signedOut", signOutOfIssuer });
       },
       connect,
+      connectContainers: () => connectContainers(credentials),
     }),
-    [client, identity, isExpired, isPaused, replica, setState, signOutOfIssuer, connect],
+    [
+      client,
+      identity,
+      credentials,
+      isExpired,
+      isPaused,
+      replica,
+      setState,
+      signOutOfIssuer,
+      connect,
+    ],
   );
   const continueWith = async (token: string): Promise<void> => {
     const next = withReason(await identify(connect, { token }));
@@ -217,4 +231,9 @@ function openClient(connect: Connect, grant: Grant): Omit<SignedIn, "is" | "iden
     ...(grant.token !== "" && { token: credentials.token }),
   });
   return { id: ++opened, client, credentials, replica, signOutOfIssuer: grant.signOut };
+}
+
+async function connectContainers({ token }: Credentials): Promise<Containers> {
+  const { connectContainers: connect } = await import("@kubeconnect/client/containers/web");
+  return connect(window.location.origin, token() === "" ? {} : { token });
 }

@@ -50,6 +50,13 @@ export const shortcuts: readonly { readonly title: string; readonly list: readon
         { keys: ["c"], does: "Copy the line" },
       ],
     },
+    {
+      title: "Terminal",
+      list: [
+        { keys: ["Ctrl Shift L"], does: "Leave the terminal, which gets all other keys" },
+        { keys: ["Enter"], does: "Connect again, when the connection has ended" },
+      ],
+    },
   ];
 
 /** The resources of the sequences that begin with g; empty for the overview. */
