@@ -313,6 +313,29 @@ func (c *Cache) Ready(ctx context.Context) error {
 	return c.inEach(ctx, func(ctx context.Context, scope *scopeCache) error { return scope.Ready(ctx) })
 }
 
+// isSynced reports whether all namespaces have a complete snapshot.
+func (c *Cache) isSynced() bool {
+	return !slices.ContainsFunc(c.scopes, func(scope *scopeCache) bool {
+		_, _, synced := scope.followed()
+		return !synced
+	})
+}
+
+// Count returns the number of objects in a namespace, or in all namespaces of the cache if it is empty.
+func (c *Cache) Count(namespace string) (count int) {
+	for _, scope := range c.scopes {
+		scope.mu.RLock()
+		switch p := scope.store.byNamespace[namespace]; {
+		case namespace == "":
+			count += scope.store.count
+		case p != nil:
+			count += p.entries.Len()
+		}
+		scope.mu.RUnlock()
+	}
+	return count
+}
+
 // Await blocks until the cache has reached a resource version, for at most timeout, or until
 // shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
 // An invalid version is a BadRequest error.

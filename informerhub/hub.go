@@ -240,6 +240,23 @@ func (h *Hub) Cache(ctx context.Context, resource Resource, namespaces ...string
 	return cache, cache.Ready(ctx)
 }
 
+// Running returns the cache of a resource, as Cache does, if it has a snapshot already; nil if it has none. It starts no cache.
+func (h *Hub) Running(ctx context.Context, resource Resource, namespaces ...string) (*Cache, error) {
+	cached, err := h.Namespaces(ctx, resource)
+	if err != nil || !resource.Cacheable() {
+		return nil, err
+	}
+	names, err := namesToCache(resource, cached, namespaces)
+	if err != nil || !h.hasCache(resource, names) {
+		return nil, err
+	}
+	cache, err := h.startedCache(resource, names, len(cached))
+	if err != nil || !cache.isSynced() {
+		return nil, err
+	}
+	return cache, nil
+}
+
 // Start returns the cache of a resource, as Cache does, but does not wait for its first snapshot.
 // See [Cache.Ready].
 func (h *Hub) Start(ctx context.Context, resource Resource, namespaces ...string) (*Cache, error) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -131,9 +130,10 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	s := resourcesOf(t, &servertest.FakeAPI{List: podLists(pageOfPods)}, gate.Limits{})
 	responses := budget.NewResponses(gate.Limits{}, observe.NewMetrics())
 	responses.Upstream, responses.MaxUpstream = fairqueue.New(fairqueue.Limits{Total: 2 * upstreamStep}), 2*upstreamStep
+	var listed *kubeconnectv1.ListResponse
 	list := func(name string) (release func(), err error) {
 		ctx, call := responses.Begin(servertest.CalledBy(t.Context(), name))
-		_, err = s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
+		listed, err = s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
 		return call.Release, err
 	}
 	first, err := list("a")
@@ -151,8 +151,8 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	first()
 	responses.MaxUpstream = upstreamStep
 	third, err := list("a")
-	if third(); !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow it") {
-		t.Errorf("more than the limit of one caller: %v", err)
+	if third(); err != nil || listed.GetSource() != kubeconnectv1.Source_SOURCE_CACHE || len(listed.GetObjects()) != pageOfPods {
+		t.Errorf("more than the limit of one caller: %d objects from %v, error %v; want all of them from a cache", len(listed.GetObjects()), listed.GetSource(), err)
 	}
 	if held := responses.Upstream.Held(); held != 0 {
 		t.Errorf("%d bytes are still reserved", held)

@@ -118,6 +118,43 @@ func TestLatest_ReadsEqualCachedOnes(t *testing.T) {
 	}
 }
 
+// TestLatest_LongListsAreFromMemory writes directly to the API server, to the listed resource and to others, and lists immediately. Each
+// list is from the cache, and sees each write.
+func TestLatest_LongListsAreFromMemory(t *testing.T) {
+	t.Parallel()
+	kit.OverEachProtocol(t, kit.Cluster(t), func(t *testing.T, client kit.ResourceClient) {
+		ctx := kit.Deadline(t)
+		namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+		write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
+		const n = 600
+		for i := range n {
+			write.Create(fmt.Sprintf("many-%04d", i), nil)
+		}
+		kit.ListAll(ctx, t, client, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
+		request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, PageSize: n, Consistency: kit.Latest}
+		for i := range 8 {
+			written := write.Touch(fmt.Sprintf("many-%04d", i), strconv.Itoa(i))
+			if i%4 == 0 { // the newest version is of another resource
+				kit.NewAccount(ctx, t, namespace, fmt.Sprint("other-", i))
+			}
+			list, err := client.List(ctx, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+				t.Errorf("list %d is from %v", i, list.GetSource())
+			}
+			at := slices.IndexFunc(list.GetObjects(), func(object *kubeconnectv1.Object) bool { return object.GetName() == written.Name })
+			if at < 0 || list.GetObjects()[at].GetResourceVersion() != written.ResourceVersion {
+				t.Fatalf("list %d, of %d objects, does not have the write at %s", i, len(list.GetObjects()), written.ResourceVersion)
+			}
+			if list.GetFreshness().GetStale() {
+				t.Errorf("list %d is stale", i)
+			}
+		}
+	})
+}
+
 // TestLatest_PagesAreOneSnapshot reads more than one page of the API server, while the
 // objects change.
 func TestLatest_PagesAreOneSnapshot(t *testing.T) {

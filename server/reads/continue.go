@@ -44,6 +44,9 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 	c.scope = c.token.Within(c.scope, c.access.Indivisible)
 
 	if c.access.Live {
+		if list := c.fromCovering(ctx); list != nil {
+			return list, nil
+		}
 		related, err := c.lists.snapshots.relations.Resolve(ctx, c.params.Related, resource, c.params.consistency)
 		if err != nil {
 			return nil, err
@@ -55,6 +58,23 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 		return nil, err
 	}
 	return c.fromCache(ctx, cache)
+}
+
+// fromCovering returns a list of the latest state from the cache that its first page may be from; nil if there is no such cache, or if
+// it does not have the list's version.
+func (c *continuation) fromCovering(ctx context.Context) *pagedList {
+	if c.cachedFor(ctx) != nil || !tokens.PinsObjects(c.token.Position.Version) {
+		return nil
+	}
+	cache, err := c.lists.snapshots.covering(ctx, c.access, c.scope, c.lists.hub.Running)
+	if cache == nil || err != nil || cache.Count(c.params.Namespace) < longList {
+		return nil
+	}
+	list, err := c.fromCache(ctx, cache)
+	if err != nil {
+		return nil // the API server has the list, or its error
+	}
+	return list
 }
 
 // check rejects a list that is not the same as at its first page: with another API version, scope or related object, the last

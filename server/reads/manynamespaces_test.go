@@ -104,7 +104,7 @@ func readsInNamespaces(t *testing.T, api *fakeapi.Server, count int) *Reads {
 	for i := range names {
 		names[i] = fmt.Sprintf("ns-%04d", i)
 	}
-	hub, err := informerhub.New(api.DirectConfig(), informerhub.Options{})
+	hub, err := informerhub.New(api.DirectConfig(), informerhub.Options{Uncached: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
 	}

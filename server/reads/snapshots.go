@@ -1,8 +1,13 @@
 package reads
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -149,13 +154,87 @@ func (s *Snapshots) withSnapshot(ctx context.Context, found Result, snapshot inf
 	return found, err
 }
 
-// latest returns a snapshot of the selected objects, read at the API server.
-func (s *Snapshots) latest(ctx context.Context, params SnapshotParams, access access.Request, scope auth.Namespaces) (Result, error) {
-	related, err := s.relations.Resolve(ctx, params.Related, access.Resource, params.consistency)
+// latest returns a snapshot of the selected objects as they are now: of a cache that has been shown to be current for a long list, and
+// otherwise read at the API server.
+func (s *Snapshots) latest(ctx context.Context, params SnapshotParams, read access.Request, scope auth.Namespaces) (Result, error) {
+	cache, err := s.covering(ctx, read, scope, s.hub.Running)
 	if err != nil {
 		return Result{}, err
 	}
-	return s.live(ctx, params, access, scope, related, informerhub.Position{})
+	if cache != nil && cache.Count(params.Namespace) >= longList {
+		if found, isNewest, err := s.newest(ctx, cache, params, read, scope); isNewest || err != nil {
+			return found, err
+		}
+	}
+	related, err := s.relations.Resolve(ctx, params.Related, read.Resource, params.consistency)
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := s.live(ctx, params, read, scope, related, informerhub.Position{})
+	if !apierrors.IsRequestEntityTooLargeError(err) || cache != nil {
+		return found, err
+	}
+	// A list that is too large to be read at the API server is read from a cache, which is started for it.
+	tooLarge := err
+	if cache, err = s.covering(ctx, read, scope, s.hub.Cache); cache == nil || err != nil {
+		return Result{}, cmp.Or(err, tooLarge)
+	}
+	found, isNewest, err := s.newest(ctx, cache, params, read, scope)
+	if !isNewest {
+		err = cmp.Or(err, tooLarge)
+	}
+	return found, err
+}
+
+const (
+	// longList is the number of objects from which on a list of the latest state is answered by a cache. A shorter one is one request
+	// to the API server, which takes it no longer than to show that the cache is current.
+	longList = 500
+	// newestTimeout is the time after which a list is read at the API server instead.
+	newestTimeout = 5 * time.Second
+)
+
+// covering returns the cache of everything in a scope; nil if the service does not cache all of that, or if get returns nil.
+func (s *Snapshots) covering(
+	ctx context.Context, read access.Request, scope auth.Namespaces, get func(context.Context, informerhub.Resource, ...string) (*informerhub.Cache, error),
+) (*informerhub.Cache, error) {
+	if !read.Resource.Cacheable() || s.hub.Selected(read.Resource) != "" {
+		return nil, nil
+	}
+	names := read.In(scope)
+	cache, err := get(ctx, read.Resource, names...)
+	var notCached *informerhub.ScopeError
+	if errors.As(err, &notCached) || cache != nil && names == nil && cache.Namespaces() != nil {
+		return nil, nil
+	}
+	return cache, err
+}
+
+// newest takes a snapshot of a cache that has everything that the API server has had when the call began. It reports false if the cache
+// does not show that it has, in newestTimeout.
+func (s *Snapshots) newest(
+	ctx context.Context, cache *informerhub.Cache, params SnapshotParams, read access.Request, scope auth.Namespaces,
+) (found Result, isNewest bool, err error) {
+	asking, cancel := context.WithTimeout(ctx, newestTimeout)
+	defer cancel()
+	version, err := cache.Newest(asking)
+	if err == nil {
+		err = cache.Await(asking, version, newestTimeout)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, false, context.Cause(ctx)
+	case err != nil:
+		return Result{}, false, nil
+	}
+	current := freshNow()
+	if found, err = s.selectionOf(ctx, cache, params, read, scope); err != nil {
+		return Result{}, false, err
+	}
+	snapshot, err := cache.List(ctx, found.selection)
+	found, err = s.withSnapshot(ctx, found, snapshot, err)
+	found.freshness = current
+	return found, err == nil, err
 }
 
 // live returns a snapshot of the selected objects, read at the API server at a position, or

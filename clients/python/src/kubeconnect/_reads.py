@@ -22,8 +22,9 @@ class Consistency(Choice):
     CACHED = "cached", consistency_pb2.CONSISTENCY_CACHED
     """From the cache, which is usually milliseconds older than the cluster."""
     LATEST = "latest", consistency_pb2.CONSISTENCY_LATEST
-    """From the API server, at the time of the call. Slower, and adds load to the API server. To
-    read your own write, prefer ``min_resource_version``."""
+    """As of the time of the call: from the API server, or for a long list from the cache when the
+    API server has confirmed that it is current. Slower, and adds load to the API server. To read
+    your own write, prefer ``min_resource_version``."""
 
 
 ConsistencyLike: TypeAlias = Consistency | Literal["cached", "latest"]
@@ -35,8 +36,8 @@ class Source(enum.Enum):
     CACHE = consistency_pb2.SOURCE_CACHE
     """From the cache."""
     API_SERVER = consistency_pb2.SOURCE_API_SERVER
-    """From the API server: for LATEST, for subresources, and for resources that are not
-    cached."""
+    """From the API server: for LATEST unless the list is long, for subresources, and for resources
+    that are not cached."""
 
     @classmethod
     def from_message(cls, message: consistency_pb2.Source) -> Source | None:

@@ -69,12 +69,16 @@ export enum Consistency {
   CACHED = 1,
 
   /**
-   * From the API server, read with the caller's permissions, as of the time of the
-   * request. This is slower, and load for the API server: to see one's own write, use
-   * min_resource_version. A list is read there once, for its first page; the later pages
-   * continue in the same result. A list of more than 128 MiB is RESOURCE_EXHAUSTED:
-   * narrow the selection. A smaller list is too, if the service has little memory or
-   * already keeps too many such lists.
+   * As of the time of the request: it includes everything that the API server has had when
+   * the call began. One object, a short list, and what is not cached are read from the API
+   * server, with the caller's permissions. A list of 500 and more cached objects is answered
+   * from memory when the API server has confirmed that nothing is missing there, which takes
+   * up to two seconds for a resource that does not change at the moment. This is slower than
+   * CONSISTENCY_CACHED, and load for the API server: to see one's own write, use
+   * min_resource_version. A list is read once, for its first page; the later pages continue
+   * in the same result. A list of more than 128 MiB of objects that are not cached is
+   * RESOURCE_EXHAUSTED: narrow the selection. A smaller one is too, if the service has
+   * little memory or already keeps too many such lists.
    *
    * @generated from enum value: CONSISTENCY_LATEST = 2;
    */
@@ -108,10 +112,10 @@ export enum Source {
   CACHE = 1,
 
   /**
-   * From the API server, with the caller's permissions: for CONSISTENCY_LATEST, for a
-   * subresource, for resources that are not cached, because they cannot be watched or
-   * because the operator has excluded them from caching, and for what the service itself is not
-   * allowed to list and watch.
+   * From the API server, with the caller's permissions: for CONSISTENCY_LATEST unless the
+   * list is long, for a subresource, for resources that are not cached, because they cannot
+   * be watched or because the operator has excluded them from caching, and for what the
+   * service itself is not allowed to list and watch.
    *
    * @generated from enum value: SOURCE_API_SERVER = 2;
    */
