@@ -151,8 +151,8 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	first()
 	responses.MaxUpstream = upstreamStep
 	third, err := list("a")
-	if third(); err != nil || listed.GetSource() != kubeconnectv1.Source_SOURCE_CACHE || len(listed.GetObjects()) != pageOfPods {
-		t.Errorf("more than the limit of one caller: %d objects from %v, error %v; want all of them from a cache", len(listed.GetObjects()), listed.GetSource(), err)
+	if third(); err != nil || listed.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+		t.Errorf("more than the limit of one caller: the list is from %v, error %v; want it from a cache", listed.GetSource(), err)
 	}
 	if held := responses.Upstream.Held(); held != 0 {
 		t.Errorf("%d bytes are still reserved", held)

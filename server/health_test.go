@@ -113,9 +113,14 @@ func TestHealth_OpenWatchesKeepNoHeaders(t *testing.T) {
 	}
 	header := strings.Repeat("a", length)
 	kept(header) // with the buffers of the connection
-	if short, long := kept("short"), kept(header); long-short > watches*length/4 {
-		t.Errorf("%d watches keep %d bytes, and %d with long headers", watches, short, long)
+	// What other tests have left is freed at any time: headers that were kept would be more in each attempt.
+	var short, long int64
+	for range 5 {
+		if short, long = kept("short"), kept(header); long-short <= watches*length/4 {
+			return
+		}
 	}
+	t.Errorf("%d watches keep %d bytes, and %d with long headers", watches, short, long)
 }
 
 // heap returns the bytes of the heap that are in use.
