@@ -14,6 +14,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -48,6 +49,18 @@ func newDirectReader(t *testing.T, controlPlane *harness.Cluster, token string) 
 	return &directReader{controlPlane.Config.Host, client, typed}
 }
 
+// newKubernetesReader returns a reader of Kubernetes' own API at a service, which listens without TLS.
+func newKubernetesReader(t *testing.T, address, token string) *directReader {
+	t.Helper()
+	config := &rest.Config{Host: address, BearerToken: token, QPS: -1}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	return &directReader{host: address, client: client}
+}
+
 // directAnswer is a response of the API server: the objects, or the status of an error.
 type directAnswer struct {
 	status  int
@@ -80,6 +93,39 @@ func (r *directReader) watch(ctx context.Context, path string) (directAnswer, er
 	return directAnswer{status: status}, err
 }
 
+// initial opens a watch, and returns the objects that it begins with.
+func (r *directReader) initial(ctx context.Context, path string) (directAnswer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var begun initialEvents
+	status, err := r.read(ctx, path, fmt.Sprintf(metadataOnly, ""), &begun)
+	return directAnswer{status, begun.objects}, err
+}
+
+// initialEvents are the objects that a watch begins with.
+type initialEvents struct {
+	objects []metav1.PartialObjectMetadata
+}
+
+// read reads events up to the bookmark that ends them.
+func (i *initialEvents) read(decoder *json.Decoder) error {
+	for {
+		var event struct {
+			Type   watch.EventType
+			Object metav1.PartialObjectMetadata
+		}
+		switch err := decoder.Decode(&event); {
+		case err != nil:
+			return err
+		case event.Type == watch.Bookmark && event.Object.Annotations[metav1.InitialEventsAnnotationKey] == "true":
+			return nil
+		case event.Type != watch.Added:
+			return fmt.Errorf("initial event %s of %s", event.Type, event.Object.Name)
+		}
+		i.objects = append(i.objects, event.Object)
+	}
+}
+
 // read decodes a response if its status is OK.
 func (r *directReader) read(ctx context.Context, path, accept string, into any) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.host+path, nil)
@@ -96,6 +142,9 @@ func (r *directReader) read(ctx context.Context, path, accept string, into any) 
 	case http.StatusOK:
 		if into == nil {
 			return answer.StatusCode, nil
+		}
+		if events, ok := into.(*initialEvents); ok {
+			return answer.StatusCode, events.read(json.NewDecoder(answer.Body))
 		}
 		return answer.StatusCode, json.NewDecoder(answer.Body).Decode(into)
 	case http.StatusForbidden, http.StatusNotFound:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/responses"
@@ -55,21 +56,71 @@ func (a *permissionAsker) note(question, got string) {
 // question chooses a question.
 func (a *permissionAsker) question() permissionQuestion {
 	switch chance := a.rnd.IntN(100); {
-	case chance < 25:
+	case chance < 18:
 		return a.checkAccess()
-	case chance < 50:
+	case chance < 40:
 		return a.get()
-	case chance < 72:
+	case chance < 58:
 		return a.list()
-	case chance < 80:
+	case chance < 65:
 		return a.count()
-	case chance < 90:
+	case chance < 75:
 		return a.watch()
-	case chance < 95:
+	case chance < 80:
 		return a.table()
-	default:
+	case chance < 85:
 		return a.stolenPage()
+	default:
+		return a.kubernetes()
 	}
+}
+
+// kubernetes makes a read of Kubernetes' own API at the service: the path is that at the API server.
+func (a *permissionAsker) kubernetes() permissionQuestion {
+	s, version := a.selection(), pick(a.rnd, []string{"", "0"})
+	name := pick(a.rnd, s.kind.names)
+	path := pathOf(s.kind, s.namespace, "")
+	query := s.selectors.query(false)
+	switch {
+	case a.rnd.IntN(3) == 0 && s.kind.namespaced == (s.namespace != ""):
+		path = pathOf(s.kind, s.namespace, name) + "?resourceVersion=" + version
+		return permissionQuestion{
+			method: "GET", text: "GET " + path,
+			ask: func(ctx context.Context) string { return a.shown(a.caller.kubernetes.get(ctx, path)) },
+			want: func(ctx context.Context) []string {
+				return wantOne(a.oracle.get(ctx, a.caller, s.kind, s.namespace, name))
+			},
+		}
+	case a.rnd.IntN(2) == 0:
+		path += query + "&resourceVersion=" + version
+		return permissionQuestion{
+			method: "LIST", text: "LIST " + path,
+			ask: func(ctx context.Context) string { return a.shown(a.caller.kubernetes.list(ctx, path)) },
+			want: func(ctx context.Context) []string {
+				return wantOne(a.oracle.list(ctx, a.caller, s.kind, s.namespace, s.selectors))
+			},
+		}
+	}
+	path += query + "&watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion=" + version
+	return permissionQuestion{
+		method: "WATCH", text: "WATCH " + path,
+		ask: func(ctx context.Context) string { return a.shown(a.caller.kubernetes.initial(ctx, path)) },
+		want: func(ctx context.Context) []string {
+			if answer := a.oracle.watch(ctx, a.caller, s.kind, s.namespace, s.selectors); !answer.allowed() {
+				return wantOne(answer)
+			}
+			return wantOne(a.oracle.list(ctx, a.stage.admin, s.kind, s.namespace, s.selectors)) // a watch needs no permission to list
+		},
+	}
+}
+
+// shown returns the result of a read of Kubernetes' own API.
+func (a *permissionAsker) shown(answer directAnswer, err error) string {
+	if err != nil {
+		return fmt.Sprintf("%s: %v", answerFailed, err)
+	}
+	answer.objects = slices.DeleteFunc(answer.objects, func(object metav1.PartialObjectMetadata) bool { return !a.stage.isOwn(&object) })
+	return wantOne(answer)[0]
 }
 
 func (a *permissionAsker) checkAccess() permissionQuestion {

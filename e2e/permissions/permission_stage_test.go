@@ -57,7 +57,9 @@ type permissionCaller struct {
 	subjects []rbacv1.Subject
 	clients  harness.Clients
 	direct   *directReader
-	token    string
+	// kubernetes reads Kubernetes' own API at the service.
+	kubernetes *directReader
+	token      string
 }
 
 // ownLabel is the label of each object that the stage creates.
@@ -236,10 +238,11 @@ func (s *permissionStage) limitService() {
 // start starts the service, and creates the callers' clients, each over another protocol.
 func (s *permissionStage) start() {
 	s.t.Helper()
-	s.service = harness.StartService(s.t, s.kubeconfig, "--auth", "cluster")
+	s.service = harness.StartService(s.t, s.kubeconfig, "--auth", "cluster", "--kube-api", "read")
 	for i, caller := range s.callers {
 		caller.clients = kit.CallingWith(s.t, s.service, harness.Protocols[i%len(harness.Protocols)], caller.token)
 		caller.direct = newDirectReader(s.t, s.controlPlane, caller.token)
+		caller.kubernetes = newKubernetesReader(s.t, s.service.Address, caller.token)
 	}
 	s.admin = &permissionCaller{name: "admin", direct: newDirectReader(s.t, s.controlPlane, "")}
 	s.t.Cleanup(s.leave)

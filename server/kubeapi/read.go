@@ -38,11 +38,27 @@ func (h *Handler) read(ctx context.Context, r *http.Request, p request, resource
 	if read.resource, err = h.config.Targets.CachedIn(ctx, resource, p.namespace); err != nil || !read.resource.Cacheable() {
 		return read, passOnUnlessDone(ctx, errPassOn)
 	}
+	if !h.caches(ctx, read.resource, p.namespace) {
+		return read, passOnUnlessDone(ctx, errPassOn)
+	}
 	isKnown := false
 	if read.form, isKnown = negotiate(r, read.resource, p.verb == "list"); !isKnown {
 		return read, errPassOn
 	}
 	return read, nil
+}
+
+// caches reports whether the service caches all objects of a resource, in a namespace or in all of them. It must be known before the
+// permission of the caller is checked, which is denied for what is not cached.
+func (h *Handler) caches(ctx context.Context, resource informerhub.Resource, namespace string) bool {
+	if h.config.Hub.Selected(resource) != "" {
+		return false
+	}
+	if !resource.Namespaced || namespace != "" {
+		return true // see CachedIn
+	}
+	names, err := h.config.Hub.Namespaces(ctx, resource)
+	return err == nil && names == nil
 }
 
 // knownParameters are the parameters of reads.
