@@ -129,11 +129,14 @@ function untilOpen(
       }
     });
     socket.once("unexpected-response", (sent, response) => {
+      // The request no longer has the connection when the response has been read, and would leave it open.
+      const connection = response.socket;
       bodyOf(response).then(
         (body) => {
           const requestId = String(response.headers["x-request-id"] ?? "");
           const rejection: Rejection = { status: response.statusCode ?? 0, body, requestId };
           sent.destroy();
+          connection.destroy();
           settle(rejected(rejection, baseUrl));
         },
         (error: unknown) => {
