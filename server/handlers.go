@@ -58,7 +58,7 @@ func (h handlers) kubernetes(config Config, chain *edge.Chain, responses *budget
 	}
 	return kubeapi.New(kubeapi.Config{
 		Mode: config.KubeAPI, Chain: chain, Hub: config.Hub, Targets: h.targets, Permissions: h.permissions, Leases: h.leases,
-		Clients: config.Clients, Responses: responses, Streams: config.Streams, Metrics: config.Edge.Metrics,
+		Clients: cmp.Or(config.LogClients, config.Clients), Responses: responses, Streams: config.Streams, Metrics: config.Edge.Metrics,
 		Gzip: config.Edge.Compression == edge.CompressGzip, Origins: config.Edge.CORSOrigins,
 	})
 }

@@ -35,7 +35,8 @@ type Config struct {
 	// re-checked, in addition to when a change of permissions is seen. Default: 10 s.
 	Recheck time.Duration
 	Clients *auth.ClientFactory
-	// LogClients read logs. Default: Clients.
+	// LogClients read logs, and pass on requests of Kubernetes' own API: what the API server can send ahead of a client that does not read
+	// is small. Default: Clients.
 	LogClients *auth.ClientFactory
 	Readiness  *health.Readiness
 	// Lacking returns an error that names the permissions that the service lacks to serve any call;

@@ -283,11 +283,11 @@ func newClients(cluster *rest.Config, s config.Settings, hub *informerhub.Hub, t
 	return clients, logClients, nil
 }
 
-// logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
-// default would be 4 MiB, for each of up to a thousand logs.
+// logWindow bounds the bytes of a log, and of a response that is passed on, that the API server can send ahead of a slow reader. The
+// default would be 4 MiB, for each of up to a thousand logs. kubeapi charges callers for as much.
 const logWindow = 256 << 10
 
-// newLogClients returns the clients that read logs. They have connections of their own, because an
+// newLogClients returns the clients that read logs and pass on requests. They have connections of their own, because an
 // HTTP/2 window is configured for the connection, and other reads need large windows.
 func newLogClients(cluster *rest.Config, traces *traces) (*auth.ClientFactory, error) {
 	cluster = rest.CopyConfig(cluster)

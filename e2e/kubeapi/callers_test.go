@@ -146,6 +146,50 @@ func TestPassedOn_RequestsAreTheCallers(t *testing.T) {
 	}
 }
 
+// TestPassedOn_StreamsAreCharged opens streams that the API server serves, in the deprecated form of a path, as a caller who reads none
+// of them. What the API server can send ahead is charged to the caller, so that the streams end long before the 2,000 of a credential.
+func TestPassedOn_StreamsAreCharged(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	account := kit.NewAccount(ctx, t, namespace, "reader")
+	account.GrantIn(namespace, "reader", kit.Rule("configmaps", "watch"))
+	service := kit.StartForCallers(t, "--memory-limit", "512Mi")
+	stream := read{caller: caller{"reader", account.Token()}, method: http.MethodGet, path: "/api/v1/watch/namespaces/" + namespace + "/configmaps"}
+	const mostStreams = 100 // of 288 KiB, in two fifths of half of a quarter of the limit
+	client, status := serviceClient(t), 0
+	kit.Eventually(ctx, t, "the permission is effective", func() error {
+		if status = stream.openUnread(ctx, t, client, service.Address); status != http.StatusOK {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	})
+	opened := 1
+	for ; status == http.StatusOK && opened <= mostStreams; opened++ {
+		status = stream.openUnread(ctx, t, client, service.Address)
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("after %d streams the status is %d, want 429", opened, status)
+	}
+	t.Logf("stream %d was rejected", opened)
+}
+
+// openUnread opens a stream, which stays open until the test ends, and returns its status.
+func (r read) openUnread(ctx context.Context, t *testing.T, client *http.Client, address string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, r.method, address+r.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+r.caller.token)
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response.StatusCode
+}
+
 // rawStatus sends a request line and headers as they are, and returns the status of the response.
 func rawStatus(ctx context.Context, t *testing.T, service *harness.Service, line string, headers http.Header) int {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/access"
 	"github.com/kubeconnect/kubeconnect/server/budget"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -121,9 +122,18 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, p request) error
 	return err
 }
 
+// passedStreamBytes is what a stream that is passed on keeps for a client that does not read: what the API server can send ahead, and the
+// buffers through which it is copied.
+const passedStreamBytes = 256<<10 + 32<<10
+
 // passOn passes a request on. A stream ends when the caller loses the permission that it began with.
 func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, resource informerhub.Resource) error {
 	ctx := r.Context()
+	if p.streamType() != connect.StreamTypeUnary {
+		if err := ledger.Hold(ctx, passedStreamBytes); err != nil {
+			return err
+		}
+	}
 	if p.streamType() == connect.StreamTypeUnary || p.verb == "" || resource.Name == "" || auth.ImpersonationOf(r) != nil {
 		return h.forward.serve(ctx, w, r, p)
 	}

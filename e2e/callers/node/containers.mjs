@@ -51,6 +51,16 @@ if (!isRuntime) await copy();
 if (!isRuntime) await forward();
 await stream();
 await fail();
+report("connections", { code: isRuntime ? 0 : await keptConnections() });
+
+/** Returns the number of connections that stay open, and keep the program from ending. */
+async function keptConnections() {
+  const count = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
+  for (let attempt = 0; attempt < 100 && count() > 0; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return count();
+}
 
 async function useTerminal(session) {
   let shown = await until(session, "/ # ");
