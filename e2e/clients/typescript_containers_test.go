@@ -36,6 +36,7 @@ func TestTypeScript_ConnectsToContainers(t *testing.T) {
 				caller.wantRefusedLocally(pods.Ctx)
 			}
 			caller.wantContainerErrors(pods.Ctx, t, service)
+			caller.wantContainersStep(pods.Ctx, "connections", containersStep{}) // none keeps the program from ending
 			caller.Ends(pods.Ctx)
 		})
 	}
