@@ -86,7 +86,7 @@ func TestKubectl_ReadsTheSame(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			want, wantErr := kubectl(ctx, t, nil, append([]string{"--namespace", namespace}, args...)...).CombinedOutput()
 			got, gotErr := at(args...).CombinedOutput()
-			if normal(got) != normal(want) || (gotErr == nil) != (wantErr == nil) {
+			if strings.TrimSpace(normal(got)) != strings.TrimSpace(normal(want)) || (gotErr == nil) != (wantErr == nil) {
 				t.Errorf("%v\n%s\nwant %v\n%s", gotErr, got, wantErr, want)
 			}
 		})

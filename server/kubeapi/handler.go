@@ -138,7 +138,12 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, reso
 		return h.forward.serve(ctx, w, r, p)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	lease := h.config.Leases.GrantUnreviewed(ctx, access.ToConnect(resource, p.verb, p.namespace, p.name, p.subresource))
+	permission := access.ToConnect(resource, p.verb, p.namespace, p.name, p.subresource)
+	if p.isWatch && p.name == "" { // a selected name is a part of the permission, as at the API server
+		permission = access.ToWatchAlone(resource, p.namespace, p.query.Get("fieldSelector"))
+		permission.Live = true
+	}
+	lease := h.config.Leases.GrantUnreviewed(ctx, permission)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { cancel(lease.Keep(ctx)) })
 	defer keeping.Wait()
