@@ -60,9 +60,17 @@ func (a Request) In(scope auth.Namespaces) []string {
 // Cache returns the cache that a read in a scope uses. It fails with an [informerhub.ScopeError] if the service does not cache
 // the whole scope any more.
 func Cache(ctx context.Context, hub *informerhub.Hub, read Request, scope auth.Namespaces) (*informerhub.Cache, error) {
+	return CacheFrom(ctx, hub.Cache, read, scope)
+}
+
+// CacheFrom returns the cache that a read in a scope uses, as Cache does, from a method of the hub: [informerhub.Hub.Running] returns nil
+// if there is no such cache yet.
+func CacheFrom(
+	ctx context.Context, get func(context.Context, informerhub.Resource, ...string) (*informerhub.Cache, error), read Request, scope auth.Namespaces,
+) (*informerhub.Cache, error) {
 	names := read.In(scope)
-	cache, err := hub.Cache(ctx, read.Resource, names...)
-	if err == nil && names == nil && cache.Namespaces() != nil {
+	cache, err := get(ctx, read.Resource, names...)
+	if cache != nil && err == nil && names == nil && cache.Namespaces() != nil {
 		err = &informerhub.ScopeError{Resource: read.Resource}
 	}
 	return cache, err

@@ -22,8 +22,8 @@ func (h *Handler) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	if read.version != "0" {
-		if err := await(ctx, cache, read.version); err != nil {
+	if read.options.ResourceVersion != "0" {
+		if err := await(ctx, cache, read.options.ResourceVersion); err != nil {
 			return err
 		}
 	}

@@ -129,12 +129,13 @@ const passedStreamBytes = 256<<10 + 32<<10
 // passOn passes a request on. A stream ends when the caller loses the permission that it began with.
 func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, p request, resource informerhub.Resource) error {
 	ctx := r.Context()
-	if p.streamType() != connect.StreamTypeUnary {
-		if err := ledger.Hold(ctx, passedStreamBytes); err != nil {
-			return err
-		}
+	if p.streamType() == connect.StreamTypeUnary {
+		return h.forward.serve(ctx, w, r, p)
 	}
-	if p.streamType() == connect.StreamTypeUnary || p.verb == "" || resource.Name == "" || auth.ImpersonationOf(r) != nil {
+	if err := ledger.Hold(ctx, passedStreamBytes); err != nil {
+		return err
+	}
+	if p.verb == "" || resource.Name == "" || auth.ImpersonationOf(r) != nil {
 		return h.forward.serve(ctx, w, r, p)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

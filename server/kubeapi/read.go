@@ -19,15 +19,14 @@ import (
 type cachedRead struct {
 	resource        informerhub.Resource
 	namespace, name string
-	options         internalversion.ListOptions
-	version         string // the parameter resourceVersion, also of a read of one object
+	options         internalversion.ListOptions // also of a read of one object, which has a version only
 	form            form
 }
 
 // read returns what a request for a collection, or for an object, asks for, if the service caches the resource. Everything that the API
 // server would reject is passed on, so that its own error is returned.
 func (h *Handler) read(ctx context.Context, r *http.Request, p request, resource informerhub.Resource) (read cachedRead, err error) {
-	read = cachedRead{namespace: p.namespace, name: p.name, version: p.query.Get("resourceVersion")}
+	read = cachedRead{namespace: p.namespace, name: p.name}
 	if read.options, err = optionsOf(p); err != nil {
 		return read, err
 	}
@@ -48,12 +47,9 @@ func (h *Handler) read(ctx context.Context, r *http.Request, p request, resource
 	return read, nil
 }
 
-// caches reports whether the service caches all objects of a resource, in a namespace or in all of them. It must be known before the
+// caches reports whether the service caches a namespace of a resource, or all of them if it is empty. It must be known before the
 // permission of the caller is checked, which is denied for what is not cached.
 func (h *Handler) caches(ctx context.Context, resource informerhub.Resource, namespace string) bool {
-	if h.config.Hub.Selected(resource) != "" {
-		return false
-	}
 	if !resource.Namespaced || namespace != "" {
 		return true // see CachedIn
 	}

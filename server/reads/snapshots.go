@@ -201,10 +201,9 @@ func (s *Snapshots) covering(
 	if !read.Resource.Cacheable() || s.hub.Selected(read.Resource) != "" {
 		return nil, nil
 	}
-	names := read.In(scope)
-	cache, err := get(ctx, read.Resource, names...)
+	cache, err := access.CacheFrom(ctx, get, read, scope)
 	var notCached *informerhub.ScopeError
-	if errors.As(err, &notCached) || cache != nil && names == nil && cache.Namespaces() != nil {
+	if errors.As(err, &notCached) {
 		return nil, nil
 	}
 	return cache, err

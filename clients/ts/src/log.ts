@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import { joined } from "./bytes.js";
 import { stream, type StreamOptions } from "./call.js";
 import {
   LogStream as LogStreamValue,
@@ -122,14 +123,4 @@ function requestOf(
 
 function textOf(parts: readonly Uint8Array[]): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(joined(parts));
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return bytes;
 }

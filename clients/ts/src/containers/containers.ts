@@ -1,4 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
+import { joined } from "../bytes.js";
 import { makeDisposable, type Closing } from "../disposable.js";
 import { KubeconnectError, UnauthenticatedError } from "../error.js";
 import type { ObjectName } from "../object.js";
@@ -236,14 +237,4 @@ async function feed(
   } catch (error) {
     session.fail(error); // the reader rejects with the error that was first
   }
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return bytes;
 }
