@@ -86,7 +86,11 @@ func TestKubectl_ReadsTheSame(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			want, wantErr := kubectl(ctx, t, nil, append([]string{"--namespace", namespace}, args...)...).CombinedOutput()
 			got, gotErr := at(args...).CombinedOutput()
-			if strings.TrimSpace(normal(got)) != strings.TrimSpace(normal(want)) || (gotErr == nil) != (wantErr == nil) {
+			isSame := normal(got) == normal(want)
+			if args[2] == "cp" { // kubectl ends before it has printed all that the container has written
+				isSame = isSame || strings.HasPrefix(normal(got), normal(want)) || strings.HasPrefix(normal(want), normal(got))
+			}
+			if !isSame || (gotErr == nil) != (wantErr == nil) {
 				t.Errorf("%v\n%s\nwant %v\n%s", gotErr, got, wantErr, want)
 			}
 		})
